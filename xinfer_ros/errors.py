@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exception tree and the reason codes of the whole system."""
+
+from enum import IntEnum
+
+
+class Reason(IntEnum):
+    """
+    Why something was answered without actions, or refused; the constants of msg/ReasonCode.msg.
+
+    The values are part of the wire contract: never renumber one.
+    """
+
+    OK = 0
+    # The server's side of a request
+    NOT_READY = 1
+    ENGINE_RESTARTED = 2
+    EXPIRED = 3
+    SUPERSEDED = 4
+    SHUTDOWN = 5
+    UNKNOWN_SESSION = 6
+    MODEL_FAILED = 7
+    # Refusals at registration
+    DUPLICATE_ID = 20
+    REJECTED_PROTOCOL = 21
+    REJECTED_JOINTS = 22
+    REJECTED_CAMERAS = 23
+    REJECTED_HORIZON = 24
+    REJECTED_SPACING = 25
+    REJECTED_FLEET_FULL = 26
+    REJECTED_NAME = 27
+    # Refusals of an observation
+    REJECTED_STATE = 40
+    REJECTED_IMAGE = 41
+    REJECTED_BUDGET = 42
+    REJECTED_LEFTOVER = 43
+    REJECTED_COMMITMENT = 44
+    REJECTED_INSTRUCTION = 45
+    REJECTED_NO_SLOT = 46
+    REJECTED_ORDER = 47
+    # Refusals of a chunk, at the server's egress or at the executor's ingress
+    REJECTED_ROWS = 60
+    REJECTED_COLUMNS = 61
+    STALE_CHUNK = 62
+    DUPLICATE_CHUNK = 63
+    WRONG_SESSION = 64
+    WRONG_EPISODE = 65
+    WRONG_EPOCH = 66
+
+
+class XinferError(Exception):
+    """Root of every error that this package raises on purpose."""
+
+
+class ConfigError(XinferError):
+    """The user can mend it: a file, key, value or argument is wrong. Raised at start."""
+
+
+class ModelError(XinferError):
+    """A model can't be loaded or has failed."""
+
+
+class Rejected(XinferError):
+    """
+    An expected refusal.
+
+    :param reason: why
+    :param detail: what was found, what is allowed and what to do, for a person
+    """
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(f'{reason.name}: {detail}')
+        self.reason = reason
+        self.detail = detail

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which stage of which request may start next: values in, decisions out."""
