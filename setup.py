@@ -86,7 +86,11 @@ def stage() -> Path:
         PYTHONPATH=os.pathsep.join([*sites, os.environ.get('PYTHONPATH', '')]),
     )
     shutil.rmtree(staged, ignore_errors=True)
-    shutil.rmtree(folder / 'cmake', ignore_errors=True)  # a cache of another build environment
+    cache = folder / 'prefixes.txt'
+    if not cache.is_file() or cache.read_text() != env['AMENT_PREFIX_PATH']:
+        shutil.rmtree(folder / 'cmake', ignore_errors=True)  # a cache of another environment
+    folder.mkdir(parents=True, exist_ok=True)
+    cache.write_text(env['AMENT_PREFIX_PATH'])
     commands = (
         [
             *('cmake', '-S', str(HERE), '-B', str(folder / 'cmake')),
@@ -103,7 +107,9 @@ def stage() -> Path:
         ['cmake', '--install', str(folder / 'cmake')],
     )
     for command in commands:
-        subprocess.run(command, check=True, env=env)
+        # not check=True: setuptools swallows an exception in an editable build, and installs nothing
+        if code := subprocess.run(command, env=env).returncode:
+            sys.exit(f'xinfer_ros: {" ".join(command[:2])} failed with exit code {code}')
     os.environ['_XINFER_STAGED'] = str(staged)
     return staged
 

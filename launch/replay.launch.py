@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays a recorded bag as the sensors of a robot."""
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+ARGUMENTS = (
+    ('bag', 'transfer_cube_0', str, 'folder of the bag, or the name of a shipped episode'),
+    ('namespace', '/r0', None, 'namespace of the robot that is played'),
+    ('rate', '1.0', float, 'speed, 1 as recorded'),
+    ('loop', 'true', bool, 'start over at the end'),
+    ('start_offset_s', '0.0', float, 'where in the bag to begin [s]'),
+)
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Describe the replay to `ros2 launch`."""
+    parameters = {
+        name: ParameterValue(LaunchConfiguration(name), value_type=kind)
+        for name, _, kind, _ in ARGUMENTS
+        if kind is not None
+    }
+    return LaunchDescription(
+        [
+            *(
+                DeclareLaunchArgument(name, default_value=default, description=text)
+                for name, default, _, text in ARGUMENTS
+            ),
+            Node(
+                package='xinfer_ros',
+                executable='replay',
+                name='replay',
+                namespace=LaunchConfiguration('namespace'),
+                parameters=[parameters],
+                output='screen',
+            ),
+        ]
+    )

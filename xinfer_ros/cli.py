@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``xinfer``."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from xinfer_ros.config import ExecutorConfig, ReplayConfig, ServerConfig, describe
+from xinfer_ros.core.clock import MonotonicClock
+from xinfer_ros.errors import XinferError
+
+SETTINGS = {'server': ServerConfig, 'executor': ExecutorConfig, 'replay': ReplayConfig}
+CONFIG_FILES = ('server.yaml', 'executor.yaml', 'fleet.yaml')
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """
+    Run a command.
+
+    :param argv: arguments; those of the process if None
+    :returns: exit code: 0 good, 1 a bad run, 2 a mistake that the user can mend
+    """
+    arguments = _parser().parse_args(argv)
+    _isolate()
+    try:
+        code: int = arguments.run(arguments)
+    except XinferError as error:
+        print(f'xinfer: {error}', file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog='xinfer', description='Serve fleets of robots that run vision-language-action models.'
+    )
+    commands = parser.add_subparsers(required=True, metavar='COMMAND')
+    fleet = commands.add_parser(
+        'fleet',
+        help='run a server and robots that replay recorded episodes',
+        description='Runs the node list of fleet.launch.py without ros2 launch: a server and robots that '
+        'replay recorded episodes, with a live table. Exit code 0 if no robot starved after the warm-up and '
+        'every request was answered, 1 if not, 2 if a setting is wrong.',
+        epilog='example: xinfer fleet --robots 8 --duration 60',
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    fleet.add_argument('--robots', type=_whole_number(1, 128), default=4, help='number of robots')
+    fleet.add_argument('--duration', type=_seconds, default=30.0, help='time that counts [s]')
+    fleet.add_argument('--warm-up', type=_seconds, default=3.0, help='time that does not [s]')
+    fleet.add_argument(
+        '--bags', nargs='+', default=None, metavar='BAG',
+        help='recordings, folders or names of shipped episodes (all shipped ones)',
+    )  # fmt: skip
+    fleet.add_argument(
+        '--params-file', action='append', type=Path, default=[], metavar='FILE',
+        help='ROS parameter file, stronger than the shipped ones; repeat for more',
+    )  # fmt: skip
+    fleet.add_argument('--model', choices=('tiny', 'echo'), default=None, help='model to serve')
+    fleet.add_argument(
+        '--robots-per-process', type=_whole_number(1, 64), default=4,
+        help='robots that share a process',
+    )  # fmt: skip
+    fleet.add_argument(
+        '--allow-starved', type=float, default=0.0, metavar='PERCENT',
+        help='share of starved control ticks that still passes [%%]',
+    )  # fmt: skip
+    fleet.add_argument(
+        '--kill', choices=('server', 'engine'), default='',
+        help='kill a process during the run and see that every robot comes back',
+    )  # fmt: skip
+    fleet.add_argument('--kill-at', type=_seconds, default=4.0, help='when to kill [s]')
+    fleet.add_argument('--verbose', action='store_true', help='show the log of every process')
+    fleet.set_defaults(run=_fleet)
+    replay = commands.add_parser(
+        'replay',
+        help='play a recorded bag as the sensors of a robot',
+        description='Publishes pictures and joint states of a bag at their recorded times, as '
+        'replay.launch.py does.',
+        epilog='example: xinfer replay transfer_cube_0 --namespace /r0',
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    replay.add_argument('bag', help='folder of the bag, or the name of a shipped episode')
+    replay.add_argument('--namespace', default='/r0', help='namespace of the robot')
+    replay.add_argument('--rate', type=float, default=1.0, help='speed, 1 as recorded')
+    replay.add_argument('--once', action='store_true', help='end with the bag')
+    replay.add_argument('--start-offset', type=_seconds, default=0.0, help='where to begin [s]')
+    replay.set_defaults(run=_replay)
+    settings = commands.add_parser(
+        'settings', help='show every setting of a node with default, bounds and meaning'
+    )
+    settings.add_argument('node', choices=tuple(SETTINGS), help='which node')
+    settings.set_defaults(run=_settings)
+    return parser
+
+
+def _whole_number(low: int, high: int):  # type: ignore[no-untyped-def]
+    def parse(text: str) -> int:
+        if not text.isdigit() or not low <= int(text) <= high:
+            raise argparse.ArgumentTypeError(f'{text!r}: a whole number from {low} to {high}')
+        return int(text)
+
+    return parse
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 86400:
+        raise argparse.ArgumentTypeError(f'{text!r}: seconds, 0 to 86400')
+    return seconds
+
+
+def _isolate() -> None:
+    """Keep a demo on this machine, in a domain of its own, unless the user has said where."""
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 101))
+
+
+def _fleet(arguments: argparse.Namespace) -> int:
+    from xinfer_ros.episodes.bag import find_bag, shipped_bags
+    from xinfer_ros.fleet.run import FleetRun, RunFailedError, RunPlan
+    from xinfer_ros.ros.monitor import Monitor
+    from xinfer_ros.ros.node_list import FleetPlan, fleet_nodes, robot_ids
+    from xinfer_ros.ros.process import share_folder
+    from xinfer_ros.ros.process_group import ProcessGroup
+
+    console = Console()
+    shipped = share_folder() / 'episodes'
+    bags = arguments.bags or list(shipped_bags(shipped))
+    config = share_folder() / 'config'
+    robots = robot_ids(arguments.robots)
+    plan = FleetPlan(
+        robots=robots,
+        bags=tuple(str(find_bag(bag, shipped)) for bag in bags),
+        files=(*(config / name for name in CONFIG_FILES), *arguments.params_file),
+        robots_per_process=arguments.robots_per_process,
+        server={'model': arguments.model} if arguments.model else {},
+    )
+    specs = fleet_nodes(plan)
+    run_plan = RunPlan(
+        robots=robots,
+        duration_s=arguments.duration,
+        warm_up_s=arguments.warm_up,
+        start_timeout_s=60.0,
+        allowed_starved_share=arguments.allow_starved / 100,
+        kill=arguments.kill,
+        kill_at_s=arguments.kill_at,
+    )
+    console.print(
+        f'{len(robots)} robots, {len(specs)} processes, '
+        f'ROS_DOMAIN_ID={os.environ["ROS_DOMAIN_ID"]}, '
+        f'discovery {os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"]}; stop with Ctrl-C',
+        highlight=False,
+    )
+    log = _LogLines(console, arguments.verbose)
+    processes = ProcessGroup(specs, log.take)
+    monitor = None
+    try:
+        monitor = Monitor(robots)
+        faults = FleetRun(run_plan, processes, monitor, MonotonicClock(), console).run()
+    except RunFailedError as error:
+        log.print_kept()
+        console.print(f'[red]FAILED[/] {error}', highlight=False)
+        return 1
+    finally:
+        if monitor is not None:
+            monitor.close()
+        processes.close()
+    for fault in faults:
+        console.print(f'[red]FAILED[/] {fault}', highlight=False)
+    if not faults:
+        console.print('[green]PASSED[/]')
+    return 1 if faults else 0
+
+
+class _LogLines:
+    """Shows what matters of the processes' output, and keeps the rest for the case of a failure."""
+
+    def __init__(self, console: Console, verbose: bool) -> None:
+        self._console, self._verbose = console, verbose
+        self._kept: list[str] = []
+
+    def take(self, line: str) -> None:
+        self._kept = [*self._kept[-60:], line]
+        if self._verbose or '[ERROR]' in line or '[FATAL]' in line or 'CRITICAL' in line:
+            self._console.print(line, markup=False, highlight=False)
+
+    def print_kept(self) -> None:
+        for line in self._kept:
+            self._console.print(line, markup=False, highlight=False)
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    from xinfer_ros.ros.node_list import NodeSpec
+    from xinfer_ros.ros.process_group import command
+
+    spec = NodeSpec(
+        executable='replay',
+        name='replay',
+        namespace=arguments.namespace,
+        parameters={
+            'bag': arguments.bag,
+            'rate': arguments.rate,
+            'loop': not arguments.once,
+            'start_offset_s': arguments.start_offset,
+        },
+    )
+    line = command(spec)
+    os.execv(line[0], line)
+
+
+def _settings(arguments: argparse.Namespace) -> int:
+    table = Table(title=f'Settings of the {arguments.node} node', title_justify='left')
+    for name in ('key', 'default', 'allowed', 'meaning'):
+        table.add_column(name, overflow='fold')
+    for row in describe(SETTINGS[arguments.node]):
+        table.add_row(*row)
+    Console().print(table)
+    return 0
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every setting of every node: its default, bounds, unit and meaning. The only place for a default."""
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, TypeVar
+
+from xinfer_ros.errors import ConfigError
+
+SettingsT = TypeVar('SettingsT')
+MAX_BUDGET_S = 60.0
+
+
+def _setting(
+    default: Any,
+    doc: str,
+    *,
+    unit: str = '',
+    low: float | None = None,
+    high: float | None = None,
+    choices: Sequence[str] = (),
+) -> Any:
+    """Return a dataclass field that knows its meaning, unit and bounds."""
+    facts = {'doc': doc, 'unit': unit, 'low': low, 'high': high, 'choices': tuple(choices)}
+    return field(default=default, metadata=facts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """Settings of the server node."""
+
+    model: str = _setting('tiny', 'model to serve', choices=('tiny', 'echo'))
+    model_seed: int = _setting(0, 'seed of random weights (tiny)', low=0, high=2**31 - 1)
+    scheduling_policy: str = _setting('fifo', 'scheduling policy', choices=('fifo',))
+    max_robots: int = _setting(32, 'most robots served at once', low=1, high=256)
+    lease_s: float = _setting(
+        5.0, 'silence after which another robot may take an id', unit='s', low=0.5, high=600.0
+    )
+    reserved_s: float = _setting(
+        0.004, 'part of every budget kept for what happens outside the server', unit='s',
+        low=0.0, high=1.0,
+    )  # fmt: skip
+    decode_threads: int = _setting(1, 'threads that decode pictures', low=1, high=32)
+    torch_threads: int = _setting(1, 'CPU threads of one stage', low=1, high=64)
+    engine_start_timeout_s: float = _setting(
+        60.0, 'time for the engine to load and warm up', unit='s', low=1.0, high=3600.0
+    )
+    rclpy_executor: str = _setting(
+        'single', 'rclpy executor; events costs less a message, single is the proven one',
+        choices=('single', 'events'),
+    )  # fmt: skip
+    autostart: bool = _setting(True, 'configure and activate without being told')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorConfig:
+    """Settings of the executor node."""
+
+    robot_id: str = _setting('', 'id in the fleet; empty: the namespace of the node')
+    server: str = _setting('/fleet', 'namespace of the server')
+    joint_names: tuple[str, ...] = _setting(
+        (), 'joints in command order; empty: those of the first joint state'
+    )
+    camera_names: tuple[str, ...] = _setting(
+        ('top', 'left_wrist', 'right_wrist'), 'cameras by the names that the model uses'
+    )
+    camera_topics: tuple[str, ...] = _setting(
+        (), 'topic of each camera; empty: <name>/image_raw/compressed or <name>/image_raw'
+    )
+    camera_transport: str = _setting(
+        'compressed',
+        'CompressedImage or Image on the camera topics',
+        choices=('compressed', 'raw'),
+    )
+    joint_state_topic: str = _setting('joint_states', 'sensor_msgs/JointState of the robot')
+    task_topic: str = _setting('task', 'std_msgs/String with the instruction, latched')
+    instruction: str = _setting('', 'instruction until the task topic says otherwise')
+    command_topic: str = _setting('joint_trajectory', 'topic on which commands are published')
+    command_type: str = _setting(
+        'joint_trajectory', 'trajectory_msgs/JointTrajectory or std_msgs/Float64MultiArray',
+        choices=('joint_trajectory', 'float64_multi_array'),
+    )  # fmt: skip
+    keyframe_spacing_s: float = _setting(
+        0.03, 'spacing of rows; one command each', unit='s', low=0.002, high=1.0
+    )
+    minimum_period_s: float = _setting(
+        0.18, 'least time between two requests, TE', unit='s', low=0.01, high=10.0
+    )
+    commitment_steps: int = _setting(
+        6, 'rows of the next chunk that are promised already, d', unit='steps', low=0, high=1000
+    )
+    response_budget_s: float = _setting(
+        0.18, 'how long an answer may take', unit='s', low=0.005, high=MAX_BUDGET_S
+    )
+    refusal_backoff_s: float = _setting(
+        0.1, 'pause after an answer without rows', unit='s', low=0.01, high=10.0
+    )
+    sensor_timeout_s: float = _setting(
+        1.0, 'age at which a picture or joint state is too old to ask with', unit='s',
+        low=0.05, high=60.0,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayConfig:
+    """Settings of the replay node."""
+
+    bag: str = _setting('', 'folder of the recorded bag, or its name among the shipped episodes')
+    loop: bool = _setting(True, 'start over at the end')
+    rate: float = _setting(1.0, 'speed, 1 as recorded', low=0.05, high=20.0)
+    start_offset_s: float = _setting(
+        0.0, 'where in the bag to begin', unit='s', low=0.0, high=86400.0
+    )
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """Return a hint with the nearest valid name, and all of them if none is near."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f'did you mean {close[0]}?' if close else f'known: {", ".join(known)}'
+
+
+def allowed(setting: 'Field[Any]') -> str:
+    """Return what a setting accepts, in words."""
+    facts, kind = setting.metadata, _kind(setting)
+    words = {bool: 'true or false', int: 'a whole number', float: 'a number', str: 'text'}
+    text = words.get(kind, 'a list of text')
+    if facts['choices']:
+        return f'one of {", ".join(facts["choices"])}'
+    unit = f' {facts["unit"]}' if facts['unit'] else ''
+    if facts['low'] is not None:
+        return f'{text} from {facts["low"]:g} to {facts["high"]:g}{unit}'
+    return text + unit
+
+
+def _kind(setting: 'Field[Any]') -> type:
+    return type(setting.default)
+
+
+def _checked(setting: 'Field[Any]', value: object, origin: str) -> object:
+    """Return the value in the setting's type, or say what is wrong with it."""
+    kind, facts = _kind(setting), setting.metadata
+    if kind is float and type(value) is int:
+        value = float(value)
+    if kind is tuple and isinstance(value, list | tuple):
+        value = tuple(value)
+    good = type(value) is kind
+    if good and kind is tuple:
+        good = all(isinstance(item, str) for item in value)  # type: ignore[attr-defined]
+    if good and isinstance(value, float):
+        good = math.isfinite(value)
+    if good and facts['low'] is not None:
+        good = facts['low'] <= value <= facts['high']  # type: ignore[operator]
+    if good and facts['choices']:
+        good = value in facts['choices']
+    if not good:
+        hint = ''
+        if facts['choices'] and isinstance(value, str):
+            hint = f'; {nearest(value, facts["choices"])}'
+        raise ConfigError(
+            f'{origin}: {setting.name} is {value!r} ({type(value).__name__}); '
+            f'allowed: {allowed(setting)}{hint}'
+        )
+    return value
+
+
+def settings_from(
+    kind: type[SettingsT], values: Mapping[str, object], origins: Mapping[str, str]
+) -> SettingsT:
+    """
+    Return settings with some values in place of the defaults.
+
+    :param kind: ServerConfig, ExecutorConfig or ReplayConfig
+    :param values: value of each setting that is not the default
+    :param origins: where each value stands, for error texts
+    :raises ConfigError: an unknown key, a wrong type or a value out of range; says where and what is allowed
+    """
+    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
+    accepted = {}
+    for name, value in values.items():
+        origin = origins.get(name, 'settings')
+        if name not in known:
+            raise ConfigError(
+                f'{origin}: unknown key {name} for {kind.__name__}; {nearest(name, list(known))}'
+            )
+        accepted[name] = _checked(known[name], value, origin)
+    return kind(**accepted)
+
+
+def describe(kind: type[Any]) -> list[tuple[str, str, str, str]]:
+    """Return (name, default, what is allowed, meaning) of every setting."""
+    rows = []
+    for setting in fields(kind):
+        assert setting.default is not MISSING
+        default = list(setting.default) if _kind(setting) is tuple else setting.default
+        rows.append((setting.name, str(default), allowed(setting), setting.metadata['doc']))
+    return rows

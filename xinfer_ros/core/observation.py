@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One request of a robot, as it travels from the executor to the server."""
+
+from typing import Any
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CameraFrame:
+    """
+    One picture as a camera delivered it.
+
+    :param name: camera name of the contract
+    :param compressed: True if ``data`` is a whole JPEG or PNG file
+    :param encoding: raw: encoding of ``sensor_msgs/Image``; compressed: its format text
+    :param height: rows [pixels]
+    :param width: columns [pixels]
+    :param step: length of one raw row with its padding [bytes]
+    :param is_bigendian: byte order of raw samples wider than one byte
+    :param data: the picture [bytes]
+    """
+
+    name: str
+    compressed: bool
+    encoding: str
+    height: int
+    width: int
+    step: int
+    is_bigendian: bool
+    data: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """
+    Everything that the server needs to compute the next chunk; fields as in msg/Observation.msg.
+
+    :param state: ``(num_joints,)`` float32 in ``joint_names`` order
+    :param leftover: ``(leftover_steps, num_joints)`` float32 in ``joint_names`` order
+    """
+
+    session: int
+    episode: int
+    request_id: int
+    executed_steps: int
+    instruction: str
+    joint_names: tuple[str, ...]
+    state: npt.NDArray[np.float32]
+    images: tuple[CameraFrame, ...]
+    budget_ns: int
+    commitment_steps: int
+    keyframe_spacing_ns: int
+    leftover: npt.NDArray[np.float32]

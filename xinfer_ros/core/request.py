@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scheduler knows of a request, and what it issues: units."""
+
+from dataclasses import dataclass
+
+from xinfer_ros.core.stage import Stage
+
+RETRY_FLOOR_NS = 500_000_000
+
+
+def retry_after_ns(budget_ns: int) -> int:
+    """
+    Return the age at which a request is given up by its robot and dropped by the server [ns].
+
+    Twice the response budget, at least half a second.
+
+    :param budget_ns: response budget ``b`` [ns]
+    """
+    return max(2 * budget_ns, RETRY_FLOOR_NS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """
+    One request inside the server.
+
+    :param key: unique in one engine life, rising with arrival
+    :param robot: number of the robot in one engine life
+    :param slot: the reserved device state
+    :param arrival_ns: ``a``, on the server's monotonic clock [ns]
+    :param budget_ns: response budget ``b`` [ns]
+    :param reserved_ns: part of the budget kept for what happens outside the server, delta [ns]
+    """
+
+    key: int
+    robot: int
+    slot: int
+    arrival_ns: int
+    budget_ns: int
+    reserved_ns: int
+
+    @property
+    def deadline_ns(self) -> int:
+        """Return the deadline ``a + b - delta`` on the server's monotonic clock [ns]."""
+        return self.arrival_ns + self.budget_ns - self.reserved_ns
+
+    @property
+    def expires_ns(self) -> int:
+        """Return when the robot has given up and an answer is useless [ns]."""
+        return self.arrival_ns + retry_after_ns(self.budget_ns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """
+    One dispatch: one stage of one or more requests, non-preemptive once issued.
+
+    :param number: unique in one engine life, rising with dispatch
+    :param stage: the stage
+    :param requests: its requests, in the order of the batch
+    """
+
+    number: int
+    stage: Stage
+    requests: tuple[Request, ...]

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engine processes one after the other: started, watched, and started anew when one ends."""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from xinfer_ros.core.contract import ModelContract
+from xinfer_ros.core.slot import SlotArrays
+from xinfer_ros.engine.link import EngineLink
+from xinfer_ros.engine.records import Done, Dropped, EngineSettings, Ready, Record
+from xinfer_ros.errors import ModelError, Reason, Rejected
+
+log = logging.getLogger(__name__)
+
+MAX_FAILED_STARTS = 3
+
+
+class EngineLife:
+    """
+    One warm engine process: its contract and its slots.
+
+    ``take_slot`` and ``free_slot`` are not thread-safe: the front end locks.
+
+    :param epoch: number of this life
+    """
+
+    def __init__(
+        self, epoch: int, link: EngineLink, contract: ModelContract, slots: SlotArrays
+    ) -> None:
+        self.epoch, self.contract, self.slots = epoch, contract, slots
+        self._link = link
+        self._free = list(range(slots.num_slots))
+
+    @property
+    def pid(self) -> int:
+        """Return the process id of the engine."""
+        return self._link.process.pid
+
+    def send(self, record: Record) -> None:
+        """Send a record to the engine."""
+        self._link.send(record)
+
+    def take_slot(self) -> int:
+        """
+        Reserve a slot.
+
+        :raises Rejected: REJECTED_NO_SLOT if every slot is in use
+        """
+        if not self._free:
+            raise Rejected(Reason.REJECTED_NO_SLOT, f'all {self.slots.num_slots} slots are in use')
+        return self._free.pop()
+
+    def free_slot(self, slot: int) -> None:
+        """Give a slot back."""
+        self._free.append(slot)
+
+
+class EngineWatch:
+    """
+    Keeps one engine process alive in a thread of its own.
+
+    :param settings: what each process is told
+    :param first_epoch: number of the first life; each restart adds one
+    :param start_timeout_s: time to load and warm up [s]
+    :param gave_up: called with a text when three starts in a row have failed
+    """
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        first_epoch: int,
+        start_timeout_s: float,
+        gave_up: Callable[[str], None],
+    ) -> None:
+        self._settings, self._epoch = settings, first_epoch
+        self._start_timeout_s, self._gave_up = start_timeout_s, gave_up
+        self._closing = threading.Event()
+        self._link: EngineLink | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(
+        self,
+        ready: Callable[[EngineLife], None],
+        ended: Callable[[int], None],
+        record: Callable[[EngineLife, Done | Dropped], None],
+    ) -> None:
+        """
+        Start the first engine and return at once.
+
+        :param ready: called when an engine is warm
+        :param ended: called when a warm engine has ended, with the number of the next life
+        :param record: called with each result
+        """
+        args = (ready, ended, record)
+        self._thread = threading.Thread(target=self._watch, args=args, name='engine', daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the engine process and the thread."""
+        self._closing.set()
+        if self._link is not None:
+            self._link.close()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _watch(
+        self,
+        ready: Callable[[EngineLife], None],
+        ended: Callable[[int], None],
+        record: Callable[[EngineLife, Done | Dropped], None],
+    ) -> None:
+        failed_starts = 0
+        while not self._closing.is_set():
+            try:
+                life, link = self._start()
+            except ModelError as error:
+                if self._closing.is_set():
+                    return
+                failed_starts += 1
+                log.error('%s', error)
+                if failed_starts == MAX_FAILED_STARTS:
+                    self._gave_up(f'{failed_starts} engine starts in a row failed: {error}')
+                    return
+                continue
+            failed_starts = 0
+            ready(life)
+            while (received := link.receive()) is not None:
+                if isinstance(received, Done | Dropped):
+                    record(life, received)
+            if self._closing.is_set():
+                return
+            self._epoch += 1
+            log.error('the engine process %d has ended; starting another', life.pid)
+            ended(self._epoch)
+            link.close()
+
+    def _start(self) -> tuple[EngineLife, EngineLink]:
+        """Start a process and wait until it is warm."""
+        link = self._link = EngineLink(self._settings)
+        try:
+            contract, slots = link.receive_contract(self._start_timeout_s)
+            try:
+                warm = link.receive(self._start_timeout_s)
+            except TimeoutError:
+                warm = None
+            if not isinstance(warm, Ready):
+                raise ModelError(f'the engine process did not warm up in {self._start_timeout_s} s')
+        except ModelError:
+            link.close()
+            raise
+        return EngineLife(self._epoch, link, contract, slots), link

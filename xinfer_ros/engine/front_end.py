@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The front end: registers robots, turns observations into requests, and sees to every answer."""
+
+import itertools
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+
+import numpy as np
+
+from xinfer_ros.core.chunk import Answer, ServerTimes, check_rows
+from xinfer_ros.core.clock import Clock
+from xinfer_ros.core.contract import ModelContract
+from xinfer_ros.core.observation import Observation
+from xinfer_ros.engine.engine_life import EngineLife, EngineWatch
+from xinfer_ros.engine.records import Cancel, Done, Dropped, SetBudget, Submit
+from xinfer_ros.engine.robots import Registration, Robot, RobotRegister
+from xinfer_ros.engine.slot_writer import write_slot
+from xinfer_ros.engine.validation import check_budget, check_observation
+from xinfer_ros.errors import Reason, Rejected
+
+log = logging.getLogger(__name__)
+
+
+class ServerPhase(IntEnum):
+    """What the server is doing; the constants of msg/ServerState.msg."""
+
+    STARTING = 0
+    READY = 1
+    STOPPED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStatus:
+    """What the server announces; fields as in msg/ServerState.msg."""
+
+    epoch: int
+    phase: ServerPhase
+    model: str
+    num_robots: int
+    max_robots: int
+    engine_pid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontEndSettings:
+    """
+    Settings of the front end; see config.ServerConfig.
+
+    :param first_epoch: number of the first engine life; must differ from that of any earlier server
+    """
+
+    max_robots: int
+    lease_ns: int
+    reserved_ns: int
+    decode_threads: int
+    first_epoch: int
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Pending:
+    """A request on its way through the server."""
+
+    key: int
+    robot: Robot
+    observation: Observation
+    life: EngineLife
+    slot: int
+    arrival_ns: int
+    decode_ns: int = 0
+    submitted: bool = False
+    answered: bool = False
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counters of the server since its start."""
+
+    received: int = 0
+    answered: dict[Reason, int] = field(default_factory=dict)
+
+
+class FrontEnd:
+    """
+    Holds no torch and no ROS. Every observation gets exactly one answer, through ``answer``.
+
+    Methods may be called from any thread and do not wait for the engine; ``answer`` and ``announce`` are
+    called from several threads, never with the lock held.
+
+    :param settings: bounds and times
+    :param clock: the server's monotonic clock
+    :param engine: starts engine processes
+    :param answer: publishes an answer to a robot
+    :param announce: publishes the server's status whenever it changes
+    """
+
+    def __init__(
+        self,
+        settings: FrontEndSettings,
+        clock: Clock,
+        engine: EngineWatch,
+        answer: Callable[[Robot, Answer], None],
+        announce: Callable[[ServerStatus], None],
+    ) -> None:
+        self._settings, self._clock = settings, clock
+        self._answer, self._announce = answer, announce
+        self._lock = threading.Lock()
+        self._robots = RobotRegister(settings.max_robots, settings.lease_ns)
+        self._pending: dict[int, _Pending] = {}
+        self._latest: dict[Robot, _Pending] = {}
+        self._keys = itertools.count(1)
+        self._life: EngineLife | None = None
+        self._epoch = settings.first_epoch
+        self._phase = ServerPhase.STARTING
+        self._model = ''
+        self.tally = Tally()
+        self._decoders = ThreadPoolExecutor(settings.decode_threads, 'decode')
+        self._engine = engine
+        engine.start(self._engine_ready, self._engine_ended, self._engine_record)
+
+    # Robots
+
+    def register(self, registration: Registration) -> tuple[Robot, Robot | None, ModelContract]:
+        """
+        Register a robot or renew its lease.
+
+        :returns: the robot, the silent one whose place it took, and the contract in force
+        :raises Rejected: why not
+        """
+        with self._lock:
+            if self._life is None:
+                raise Rejected(Reason.NOT_READY, 'the engine is starting; the state topic tells when')
+            contract = self._life.contract
+            robot, replaced = self._robots.register(registration, contract, self._clock.now_ns())
+            self._model = contract.name
+        self._announce(self.status())
+        return robot, replaced, contract
+
+    def forget_silent(self) -> list[Robot]:
+        """Remove and return robots whose lease is over; call it about once a second."""
+        with self._lock:
+            gone = self._robots.silent(self._clock.now_ns())
+        for robot in gone:
+            self._withdraw(robot, Reason.UNKNOWN_SESSION, 'the lease is over')
+        if gone:
+            self._announce(self.status())
+        return gone
+
+    def robots(self) -> list[Robot]:
+        """Return every registered robot."""
+        with self._lock:
+            return self._robots.all()
+
+    def status(self) -> ServerStatus:
+        """Return what the server announces of itself."""
+        with self._lock:
+            return ServerStatus(
+                epoch=self._epoch,
+                phase=self._phase,
+                model=self._model,
+                num_robots=len(self._robots),
+                max_robots=self._settings.max_robots,
+                engine_pid=self._life.pid if self._life is not None else 0,
+            )
+
+    @property
+    def lease_ns(self) -> int:
+        """Return the silence after which an id is free [ns]."""
+        return self._settings.lease_ns
+
+    # Requests
+
+    def submit(self, robot: Robot, observation: Observation, arrival_ns: int) -> None:
+        """
+        Take in an observation; the answer comes through ``answer``, sooner or later, exactly once.
+
+        :param robot: whose topic it came on
+        :param arrival_ns: when it arrived, server's monotonic clock [ns]
+        """
+        superseded = None
+        with self._lock:
+            self.tally.received += 1
+            life = self._life
+            pending = None
+            refusal = None
+            try:
+                if observation.session != robot.session or not self._robots.is_current(robot):
+                    raise Rejected(Reason.UNKNOWN_SESSION, 'register (again) before asking')
+                robot.seen_ns = arrival_ns
+                if self._phase is ServerPhase.STOPPED:
+                    raise Rejected(Reason.SHUTDOWN, 'the server is shutting down')
+                if life is None:
+                    raise Rejected(Reason.NOT_READY, 'the engine is starting')
+                check_observation(observation, robot, life.contract)
+                robot.last_request_id = observation.request_id
+                superseded = self._latest.get(robot)
+                slot = life.take_slot()
+                pending = _Pending(
+                    key=next(self._keys),
+                    robot=robot,
+                    observation=observation,
+                    life=life,
+                    slot=slot,
+                    arrival_ns=arrival_ns,
+                )
+                self._pending[pending.key] = pending
+                self._latest[robot] = pending
+            except Rejected as caught:
+                refusal = caught
+        if superseded is not None:
+            self._cancel(superseded, Reason.SUPERSEDED, f'by request {observation.request_id}')
+        if refusal is not None:
+            self.refuse(robot, observation, refusal, arrival_ns)
+        elif pending is not None:
+            self._decoders.submit(self._prepare, pending)
+
+    def set_budget(self, robot: Robot, budget_ns: int) -> None:
+        """
+        Change the response budget of the robot's request under way, if there is one.
+
+        :raises Rejected: REJECTED_BUDGET
+        """
+        check_budget(budget_ns)
+        with self._lock:
+            pending = self._latest.get(robot)
+            if pending is None:
+                return
+            pending.observation = replace(pending.observation, budget_ns=budget_ns)
+            submitted = pending.submitted
+        if submitted:
+            pending.life.send(SetBudget(key=pending.key, budget_ns=budget_ns))
+
+    def close(self) -> None:
+        """Answer everything under way SHUTDOWN and end the engine process."""
+        with self._lock:
+            self._phase = ServerPhase.STOPPED
+            waiting = list(self._pending.values())
+            self._pending.clear()
+            self._latest.clear()
+        for pending in waiting:
+            self._conclude(pending, Reason.SHUTDOWN, 'the server is shutting down')
+        self._announce(self.status())
+        self._engine.close()
+        self._decoders.shutdown(wait=True, cancel_futures=True)
+
+    # Inside
+
+    def _prepare(self, pending: _Pending) -> None:
+        """Decode the pictures into the slot and hand the request to the engine; a decoder's thread."""
+        try:
+            write_slot(pending.life, pending.slot, pending.robot, pending.observation)
+        except Rejected as refusal:
+            self._finish(pending, refusal.reason, refusal.detail)
+            return
+        except Exception:
+            log.exception('request %d could not be prepared', pending.key)
+            self._finish(pending, Reason.REJECTED_IMAGE, 'the pictures could not be prepared')
+            return
+        pending.decode_ns = self._clock.now_ns() - pending.arrival_ns
+        with self._lock:
+            gone = pending.answered
+            pending.submitted = not gone
+            budget_ns = pending.observation.budget_ns
+        if gone:
+            self._finish(pending, Reason.SUPERSEDED, '')
+            return
+        pending.life.send(
+            Submit(
+                key=pending.key,
+                robot=pending.robot.number,
+                slot=pending.slot,
+                arrival_ns=pending.arrival_ns,
+                budget_ns=budget_ns,
+                reserved_ns=self._settings.reserved_ns,
+            )
+        )
+
+    def _cancel(self, pending: _Pending, reason: Reason, detail: str) -> None:
+        """Answer a request now; its slot is free when the engine or the decoder lets go of it."""
+        self._conclude(pending, reason, detail)
+        with self._lock:
+            submitted = pending.submitted
+        if submitted:
+            pending.life.send(Cancel(key=pending.key))
+
+    def _withdraw(self, robot: Robot, reason: Reason, detail: str) -> None:
+        with self._lock:
+            pending = self._latest.get(robot)
+        if pending is not None:
+            self._cancel(pending, reason, detail)
+
+    def _finish(self, pending: _Pending, reason: Reason, detail: str) -> None:
+        """End a request whose slot nobody uses any more, and answer it unless that was done."""
+        with self._lock:
+            if self._pending.pop(pending.key, None) is not None:
+                pending.life.free_slot(pending.slot)
+        self._conclude(pending, reason, detail)
+
+    def _conclude(
+        self,
+        pending: _Pending,
+        reason: Reason,
+        detail: str,
+        answer: Answer | None = None,
+    ) -> None:
+        """Publish the one answer of a request."""
+        with self._lock:
+            if pending.answered:
+                return
+            pending.answered = True
+            if self._latest.get(pending.robot) is pending:
+                del self._latest[pending.robot]
+            self.tally.answered[reason] = self.tally.answered.get(reason, 0) + 1
+        if answer is None:
+            server_ns = self._clock.now_ns() - pending.arrival_ns
+            answer = _without_rows(
+                pending.observation, pending.life.epoch, reason, detail, server_ns
+            )
+        self._answer(pending.robot, answer)
+
+    def refuse(
+        self, robot: Robot, observation: Observation, refusal: Rejected, arrival_ns: int
+    ) -> None:
+        """Answer an observation that is not taken in."""
+        with self._lock:
+            epoch = self._epoch
+            counts = self.tally.answered
+            counts[refusal.reason] = counts.get(refusal.reason, 0) + 1
+        server_ns = self._clock.now_ns() - arrival_ns
+        self._answer(
+            robot, _without_rows(observation, epoch, refusal.reason, refusal.detail, server_ns)
+        )
+
+    def _engine_record(self, life: EngineLife, record: Done | Dropped) -> None:
+        """Take in a result; the engine watch's thread."""
+        with self._lock:
+            pending = self._pending.get(record.key)
+        if pending is None or pending.life is not life:
+            return
+        if isinstance(record, Dropped):
+            self._finish(pending, record.reason, record.detail)
+            return
+        rows = life.slots.actions[pending.slot].copy()
+        try:
+            check_rows(rows, life.contract.action_dim)
+        except Rejected as refusal:
+            log.error('request %d: the model answered nonsense: %s', record.key, refusal.detail)
+            self._finish(pending, refusal.reason, refusal.detail)
+            return
+        with self._lock:
+            del self._pending[pending.key]
+            life.free_slot(pending.slot)
+        observation = pending.observation
+        answer = Answer(
+            session=observation.session,
+            episode=observation.episode,
+            request_id=observation.request_id,
+            epoch=life.epoch,
+            reason=Reason.OK,
+            start_step=observation.executed_steps,
+            joint_names=pending.robot.registration.joint_names,
+            rows=np.ascontiguousarray(rows[:, pending.robot.to_robot]),
+            frozen_steps=min(observation.commitment_steps, life.contract.max_commitment_steps),
+            keyframe_spacing_ns=observation.keyframe_spacing_ns,
+            times=ServerTimes(
+                decode_ns=pending.decode_ns,
+                queue_ns=record.queue_ns,
+                vit_ns=record.vit_ns,
+                prefill_ns=record.prefill_ns,
+                action_ns=record.action_ns,
+                server_ns=self._clock.now_ns() - pending.arrival_ns,
+            ),
+        )
+        self._conclude(pending, Reason.OK, '', answer)
+
+    def _engine_ready(self, life: EngineLife) -> None:
+        with self._lock:
+            self._life, self._epoch = life, life.epoch
+            self._model = life.contract.name
+            if self._phase is ServerPhase.STARTING:
+                self._phase = ServerPhase.READY
+        self._announce(self.status())
+
+    def _engine_ended(self, next_epoch: int) -> None:
+        """Answer everything under way ENGINE_RESTARTED; the next engine is on its way."""
+        with self._lock:
+            self._life, self._epoch = None, next_epoch
+            if self._phase is ServerPhase.READY:
+                self._phase = ServerPhase.STARTING
+            waiting = list(self._pending.values())
+            self._pending.clear()
+        for pending in waiting:
+            self._conclude(pending, Reason.ENGINE_RESTARTED, 'ask again; a new engine is starting')
+        self._announce(self.status())
+
+
+def _without_rows(
+    observation: Observation, epoch: int, reason: Reason, detail: str, server_ns: int
+) -> Answer:
+    return Answer(
+        session=observation.session,
+        episode=observation.episode,
+        request_id=observation.request_id,
+        epoch=epoch,
+        reason=reason,
+        detail=detail,
+        start_step=observation.executed_steps,
+        times=ServerTimes(server_ns=server_ns),
+    )

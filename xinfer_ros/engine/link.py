@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The front end's hold on one engine process: start, records, shared slots, end."""
+
+import contextlib
+import dataclasses
+import json
+import mmap
+import os
+import socket
+import subprocess
+import sys
+import threading
+
+from xinfer_ros.core.contract import ModelContract
+from xinfer_ros.core.slot import SlotArrays, slot_arrays, slot_memory_bytes
+from xinfer_ros.engine.records import (
+    MAX_RECORD_BYTES,
+    Contract,
+    EngineSettings,
+    Record,
+    decode,
+    encode,
+)
+from xinfer_ros.errors import ModelError
+
+END_TIMEOUT_S = 3.0
+
+
+class EngineLink:
+    """
+    One life of the engine process.
+
+    ``receive`` belongs to one thread; ``send`` and ``close`` to any. The end of the process, however it
+    comes, is seen by ``receive`` within milliseconds, since the kernel closes the connection.
+
+    :param settings: what the process is told
+    """
+
+    def __init__(self, settings: EngineSettings) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        text = json.dumps(dataclasses.asdict(settings))
+        command = [sys.executable, '-m', 'xinfer_ros.engine.process', str(theirs.fileno()), text]
+        self._socket = ours
+        self._sending = threading.Lock()
+        self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
+        theirs.close()
+
+    def receive_contract(self, timeout_s: float) -> tuple[ModelContract, SlotArrays]:
+        """
+        Wait for the model's contract and map the slots.
+
+        :raises ModelError: if the process ends or stays silent instead
+        """
+        self._socket.settimeout(timeout_s)
+        try:
+            packet, fds, _, _ = socket.recv_fds(self._socket, MAX_RECORD_BYTES, 1)
+        except OSError as error:
+            raise ModelError(f'the engine process gave no contract: {error}') from error
+        record = decode(packet) if packet else None
+        if not isinstance(record, Contract) or len(fds) != 1:
+            raise ModelError('the engine process ended before its model was loaded; see its log above')
+        size = slot_memory_bytes(record.model, record.num_slots)
+        memory = mmap.mmap(fds[0], size)
+        os.close(fds[0])
+        return record.model, slot_arrays(record.model, record.num_slots, memoryview(memory))
+
+    def receive(self, timeout_s: float | None = None) -> Record | None:
+        """
+        Wait for the next record; None when the process has ended.
+
+        :raises TimeoutError: if nothing came in time
+        """
+        self._socket.settimeout(timeout_s)
+        try:
+            packet = self._socket.recv(MAX_RECORD_BYTES)
+        except TimeoutError:
+            raise
+        except OSError:
+            return None
+        return decode(packet) if packet else None
+
+    def send(self, record: Record) -> None:
+        """Send a record; silently lost if the process has ended, which ``receive`` will tell."""
+        with self._sending, contextlib.suppress(OSError):
+            self._socket.send(encode(record))
+
+    def close(self) -> None:
+        """End the process: it ends by itself when the connection closes, or is killed."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        try:
+            self.process.wait(END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._socket.close()

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine process: torch, the scheduler and the lanes. Started by ``engine.link``, never by hand."""
+
+import json
+import logging
+import mmap
+import os
+import signal
+import socket
+import sys
+import threading
+
+from xinfer_ros.core.clock import MonotonicClock
+from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
+from xinfer_ros.core.stage import Stage
+from xinfer_ros.engine.pipeline import Pipeline
+from xinfer_ros.engine.records import (
+    MAX_RECORD_BYTES,
+    Contract,
+    EngineSettings,
+    Ready,
+    Record,
+    decode,
+    encode,
+)
+from xinfer_ros.models.registry import make_model
+from xinfer_ros.sched.registry import make_policy
+from xinfer_ros.sched.scheduler import Scheduler
+
+
+def serve(settings: EngineSettings, link: socket.socket) -> None:
+    """
+    Load the model, announce its contract, warm up and serve until the front end goes away.
+
+    :param link: SOCK_SEQPACKET connection to the front end
+    """
+    model = make_model(
+        settings.model, seed=settings.model_seed, torch_threads=settings.torch_threads
+    )
+    size = slot_memory_bytes(model.contract, settings.num_slots)
+    memory_fd = os.memfd_create('xinfer-slots')
+    os.ftruncate(memory_fd, size)
+    memory = mmap.mmap(memory_fd, size)
+    contract = Contract(model=model.contract, num_slots=settings.num_slots)
+    socket.send_fds(link, [encode(contract)], [memory_fd])
+    os.close(memory_fd)
+    model.bind(slot_arrays(model.contract, settings.num_slots, memoryview(memory)))
+    model.warm_up()
+
+    sending = threading.Lock()
+
+    def send(record: Record) -> None:
+        with sending:
+            link.send(encode(record))
+
+    scheduler = Scheduler(
+        make_policy(settings.scheduling_policy), {stage: 1 for stage in Stage}
+    )
+    pipeline = Pipeline(scheduler, model, MonotonicClock(), send)
+
+    def receive() -> None:
+        try:
+            while packet := link.recv(MAX_RECORD_BYTES):
+                pipeline.post(decode(packet))
+        finally:
+            pipeline.post(None)  # the front end is gone
+
+    threading.Thread(target=receive, name='receive', daemon=True).start()
+    send(Ready())
+    pipeline.run()
+
+
+def main() -> None:
+    """Run the engine process: ``python -m xinfer_ros.engine.process FD SETTINGS``."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the front end, whose end ends this
+    logging.basicConfig(format='[engine] %(levelname)s: %(message)s', level=logging.INFO)
+    fd, text = int(sys.argv[1]), sys.argv[2]
+    link = socket.socket(fileno=fd)
+    try:
+        serve(EngineSettings(**json.loads(text)), link)
+    except (BrokenPipeError, ConnectionResetError):
+        logging.info('the front end is gone')
+    except Exception:
+        logging.exception('the engine process ends')
+        os._exit(1)
+    os._exit(0)  # lanes may be inside a kernel: nothing here needs an orderly end
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The small records that the front end and the engine process exchange; JSON, one a packet."""
+
+import dataclasses
+import json
+from typing import Any
+
+from xinfer_ros.core.contract import CameraSpec, ModelContract
+from xinfer_ros.errors import Reason
+
+MAX_RECORD_BYTES = 65536
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSettings:
+    """
+    What the engine process is told at its start.
+
+    :param model: name of the model
+    :param model_seed: seed of random weights
+    :param scheduling_policy: name of the scheduling policy
+    :param num_slots: slots to allocate
+    :param torch_threads: CPU threads of one stage
+    """
+
+    model: str
+    model_seed: int
+    scheduling_policy: str
+    num_slots: int
+    torch_threads: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """Engine: the model is known; the descriptor of the slot memory travels with this record."""
+
+    model: ModelContract
+    num_slots: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """Engine: every stage is warm."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Submit:
+    """Front end: a request whose inputs lie in its slot; fields as in core.request.Request."""
+
+    key: int
+    robot: int
+    slot: int
+    arrival_ns: int
+    budget_ns: int
+    reserved_ns: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Cancel:
+    """Front end: nobody waits for this request any more; answered by Done or Dropped."""
+
+    key: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SetBudget:
+    """Front end: another response budget for a request that is under way [ns]."""
+
+    key: int
+    budget_ns: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """Engine: the actions lie in the request's slot. Times in ns; see core.chunk.ServerTimes."""
+
+    key: int
+    queue_ns: int
+    vit_ns: int
+    prefill_ns: int
+    action_ns: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """Engine: the request ended without actions; its slot is free."""
+
+    key: int
+    reason: Reason
+    detail: str
+
+
+Record = Contract | Ready | Submit | Cancel | SetBudget | Done | Dropped
+_KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (Contract, Ready, Submit, Cancel, SetBudget, Done, Dropped)
+}
+
+
+def encode(record: Record) -> bytes:
+    """Return a record as one packet."""
+    fields = dataclasses.asdict(record)
+    return json.dumps([type(record).__name__, fields], separators=(',', ':')).encode()
+
+
+def decode(packet: bytes) -> Record:
+    """
+    Return the record in a packet.
+
+    :raises ValueError: if it is none of ours, which means that the two processes differ in version
+    """
+    name, fields = json.loads(packet)
+    kind = _KINDS.get(name)
+    if kind is None:
+        raise ValueError(f'unknown record {name!r}; known: {", ".join(_KINDS)}')
+    if kind is Contract:
+        model = fields['model']
+        model['cameras'] = tuple(CameraSpec(**camera) for camera in model['cameras'])
+        model['joint_names'] = tuple(model['joint_names'])
+        fields['model'] = ModelContract(**model)
+    if kind is Dropped:
+        fields['reason'] = Reason(fields['reason'])
+    record: Record = kind(**fields)
+    return record

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The robots that the server knows: sessions, leases and what each agreed to."""
+
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from xinfer_ros.core.contract import ModelContract
+from xinfer_ros.errors import Reason, Rejected
+
+PROTOCOL_VERSION = 1
+ROBOT_ID = re.compile(r'[A-Za-z][A-Za-z0-9_]{0,63}')
+NAMESPACE = re.compile(r'(/[A-Za-z_][A-Za-z0-9_]{0,63}){1,8}')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """
+    What a robot says of itself; fields as in srv/RegisterRobot.srv.
+
+    :param cameras: names of its cameras
+    """
+
+    robot_id: str
+    namespace: str
+    joint_names: tuple[str, ...]
+    cameras: tuple[str, ...]
+    keyframe_spacing_ns: int
+    horizon: int
+    protocol_version: int
+    session: int
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Robot:
+    """
+    A registered robot.
+
+    :param number: unique in the life of this server
+    :param registration: what it said of itself
+    :param session: its nonce
+    :param seen_ns: last sign of life, server's monotonic clock [ns]
+    :param to_model: ``(action_dim,)`` column of the robot's order for each joint of the contract
+    :param to_robot: the inverse
+    :param last_request_id: largest request id received in this session
+    """
+
+    number: int
+    registration: Registration
+    session: int
+    seen_ns: int
+    to_model: npt.NDArray[np.intp]
+    to_robot: npt.NDArray[np.intp]
+    last_request_id: int = 0
+    duplicates_refused: int = field(default=0)
+
+
+def check_registration(registration: Registration, contract: ModelContract) -> None:
+    """
+    Refuse a robot that the model can't serve.
+
+    :raises Rejected: says what was received and what is expected
+    """
+    if registration.protocol_version != PROTOCOL_VERSION:
+        raise Rejected(
+            Reason.REJECTED_PROTOCOL,
+            f'the robot speaks protocol {registration.protocol_version}, this server '
+            f'{PROTOCOL_VERSION}; install the same version of xinfer_ros on both',
+        )
+    if not ROBOT_ID.fullmatch(registration.robot_id):
+        raise Rejected(
+            Reason.REJECTED_NAME,
+            f'robot id {registration.robot_id!r}: a letter, then letters, digits or _, at most 64',
+        )
+    if not NAMESPACE.fullmatch(registration.namespace):
+        raise Rejected(
+            Reason.REJECTED_NAME,
+            f'namespace {registration.namespace!r}: a robot needs one of its own, such as /r1',
+        )
+    joints = registration.joint_names
+    if len(set(joints)) != len(joints) or set(joints) != set(contract.joint_names):
+        raise Rejected(
+            Reason.REJECTED_JOINTS,
+            f'joint names differ: expected {", ".join(contract.joint_names)}; '
+            f'received {", ".join(joints) or "none"}',
+        )
+    missing = [c.name for c in contract.cameras if c.name not in registration.cameras]
+    if missing:
+        raise Rejected(
+            Reason.REJECTED_CAMERAS,
+            f'{contract.name} needs the cameras {", ".join(missing)}; '
+            f'received {", ".join(registration.cameras) or "none"}',
+        )
+    if registration.horizon > contract.horizon:
+        raise Rejected(
+            Reason.REJECTED_HORIZON,
+            f'{registration.horizon} rows wanted, {contract.name} gives {contract.horizon}',
+        )
+    if not 1_000_000 <= registration.keyframe_spacing_ns <= 10_000_000_000:
+        raise Rejected(
+            Reason.REJECTED_SPACING,
+            f'keyframe spacing of {registration.keyframe_spacing_ns} ns; 1 ms to 10 s are allowed',
+        )
+
+
+class RobotRegister:
+    """
+    Grants sessions; an id belongs to one robot until it has been silent for a lease.
+
+    Not thread-safe: its owner locks.
+
+    :param max_robots: most robots at once
+    :param lease_ns: silence after which an id is free [ns]
+    """
+
+    def __init__(self, max_robots: int, lease_ns: int) -> None:
+        self._max_robots, self.lease_ns = max_robots, lease_ns
+        self._robots: dict[str, Robot] = {}
+        self._last_number = 0
+
+    def __len__(self) -> int:
+        """Return the number of registered robots."""
+        return len(self._robots)
+
+    def register(
+        self, registration: Registration, contract: ModelContract, now_ns: int
+    ) -> tuple[Robot, Robot | None]:
+        """
+        Register a robot or renew its lease.
+
+        :returns: the robot, and the silent one of the same id whose place it took
+        :raises Rejected: DUPLICATE_ID, REJECTED_FLEET_FULL, or what ``check_registration`` found
+        """
+        check_registration(registration, contract)
+        known = self._robots.get(registration.robot_id)
+        if known is not None:
+            if known.session == registration.session and _same(known.registration, registration):
+                known.seen_ns = now_ns
+                return known, None
+            silent_ns = now_ns - known.seen_ns
+            if known.session != registration.session and silent_ns <= self.lease_ns:
+                known.duplicates_refused += 1
+                raise Rejected(
+                    Reason.DUPLICATE_ID,
+                    f'{registration.robot_id} is registered from {known.registration.namespace} and '
+                    f'was heard {silent_ns / 1e9:.1f} s ago; give each robot an id of its own, or wait '
+                    f'until it has been silent for {self.lease_ns / 1e9:g} s',
+                )
+        elif len(self._robots) >= self._max_robots:
+            raise Rejected(
+                Reason.REJECTED_FLEET_FULL,
+                f'{len(self._robots)} robots are served, max_robots is {self._max_robots}',
+            )
+        robot = self._new(registration, contract, now_ns)
+        self._robots[registration.robot_id] = robot
+        return robot, known
+
+    def _new(self, registration: Registration, contract: ModelContract, now_ns: int) -> Robot:
+        self._last_number += 1
+        given, model = registration.joint_names, contract.joint_names
+        return Robot(
+            number=self._last_number,
+            registration=registration,
+            session=secrets.randbits(63) | 1,
+            seen_ns=now_ns,
+            to_model=_positions(model, given),
+            to_robot=_positions(given, model),
+        )
+
+    def silent(self, now_ns: int) -> list[Robot]:
+        """Remove and return the robots whose lease is over."""
+        gone = [r for r in self._robots.values() if now_ns - r.seen_ns > self.lease_ns]
+        for robot in gone:
+            del self._robots[robot.registration.robot_id]
+        return gone
+
+    def all(self) -> list[Robot]:
+        """Return every registered robot."""
+        return list(self._robots.values())
+
+    def is_current(self, robot: Robot) -> bool:
+        """Return whether this registration is still in force."""
+        return self._robots.get(robot.registration.robot_id) is robot
+
+
+def _positions(wanted: Sequence[str], given: Sequence[str]) -> npt.NDArray[np.intp]:
+    return np.array([given.index(name) for name in wanted], dtype=np.intp)
+
+
+def _same(a: Registration, b: Registration) -> bool:
+    return (a.namespace, a.joint_names, a.keyframe_spacing_ns) == (
+        b.namespace,
+        b.joint_names,
+        b.keyframe_spacing_ns,
+    )

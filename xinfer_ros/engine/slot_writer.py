@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes an observation into its slot: pictures decoded, joints in the model's order."""
+
+import numpy as np
+
+from xinfer_ros.core.observation import Observation
+from xinfer_ros.engine.engine_life import EngineLife
+from xinfer_ros.engine.robots import Robot
+from xinfer_ros.errors import Reason, Rejected
+from xinfer_ros.models.images import ImageError, decode_compressed, decode_raw
+
+
+def write_slot(life: EngineLife, slot: int, robot: Robot, observation: Observation) -> None:
+    """
+    Write every input of a request into its slot.
+
+    :param life: the engine whose slot it is
+    :param slot: reserved for this request
+    :param robot: who asks
+    :param observation: checked by ``check_observation`` already
+    :raises Rejected: REJECTED_IMAGE, naming the camera and what is allowed
+    """
+    slots, contract = life.slots, life.contract
+    frames = {frame.name: frame for frame in observation.images}
+    for index, camera in enumerate(contract.cameras):
+        frame, target = frames[camera.name], slots.images[index][slot]
+        try:
+            if frame.compressed:
+                decode_compressed(frame.data, frame.encoding, target)
+            else:
+                decode_raw(
+                    frame.data,
+                    frame.encoding,
+                    frame.height,
+                    frame.width,
+                    frame.step,
+                    frame.is_bigendian,
+                    target,
+                )
+        except ImageError as error:
+            raise Rejected(Reason.REJECTED_IMAGE, f'camera {camera.name}: {error}') from error
+        slots.camera_present[slot, index] = True
+    slots.state[slot] = observation.state[robot.to_model]
+    text = observation.instruction.encode()
+    slots.instruction[slot, : len(text)] = np.frombuffer(text, np.uint8)
+    slots.instruction_bytes[slot] = len(text)
+    rows = len(observation.leftover)
+    if rows:
+        leftover = observation.leftover[:, robot.to_model]
+        slots.leftover[slot, :rows] = leftover
+        slots.leftover[slot, rows:] = leftover[-1]
+    slots.leftover_steps[slot] = rows
+    slots.commitment_steps[slot] = observation.commitment_steps
+    # the same observation always gives the same chunk; no two requests share their noise
+    slots.seed[slot] = (observation.request_id * 2654435761 + robot.session) % 2**64

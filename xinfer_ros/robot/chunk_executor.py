@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The robot side of the loop: which row is next, when to ask, and which answers to believe."""
+
+import threading
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from xinfer_ros.core.chunk import Answer, Rows, check_rows, columns_by_name
+from xinfer_ros.core.metrics import ExecutorPhase, LatencyWindow, RobotReport
+from xinfer_ros.errors import Reason, Rejected
+from xinfer_ros.robot.action_queue import ActionQueue, QueuedRow
+from xinfer_ros.robot.next_send import InFlight, NextSend
+from xinfer_ros.robot.session import Grant, SessionKeeper
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorSettings:
+    """
+    What a robot asks of its server.
+
+    :param robot_id: unique in the fleet
+    :param joint_names: the robot's joints in its own order
+    :param keyframe_spacing_ns: spacing of rows, Delta [ns]
+    :param minimum_period_ns: ``TE`` [ns]
+    :param backoff_ns: pause after a refusal [ns]
+    :param commitment_steps: ``d`` [steps]
+    :param budget_ns: response budget ``b`` until a Budget says otherwise [ns]
+    """
+
+    robot_id: str
+    joint_names: tuple[str, ...]
+    keyframe_spacing_ns: int
+    minimum_period_ns: int
+    backoff_ns: int
+    commitment_steps: int
+    budget_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestDraft:
+    """An observation's part that the executor decides; the node adds pictures, state and task."""
+
+    session: int
+    episode: int
+    request_id: int
+    executed_steps: int
+    leftover: Rows
+    commitment_steps: int
+    budget_ns: int
+
+
+class ChunkExecutor:
+    """
+    Executes chunks row by row and keeps one request in flight; knows nothing of ROS.
+
+    ``tick`` and ``begin_request`` belong to the control thread, the rest to any thread. Nothing waits.
+    """
+
+    def __init__(self, settings: ExecutorSettings) -> None:
+        self._settings = settings
+        self._lock = threading.RLock()
+        self._queue = ActionQueue(len(settings.joint_names))
+        self._next_send = NextSend(settings.minimum_period_ns, settings.backoff_ns)
+        self._budget_ns = settings.budget_ns
+        self._episode = 0
+        self._moving = False  # ticks before the first row of an episode are not starved
+        self._last_request_id = 0
+        self._last_accepted_id = 0
+        self._latency = LatencyWindow()
+        self._columns: dict[tuple[str, ...], npt.NDArray[np.intp]] = {}
+        self._report = RobotReport(robot_id=settings.robot_id)
+        self.session = SessionKeeper()
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Return the robot's joints in its own order."""
+        return self._settings.joint_names
+
+    def tick(self) -> QueuedRow | None:
+        """Take the row of this control tick; None means hold: there is no valid action."""
+        row = self._queue.pop()
+        with self._lock:
+            self._moving |= row is not None
+            if self._moving:
+                self._report.ticks += 1
+                self._report.starved_ticks += row is None
+        return row
+
+    def request_is_due(self, now_ns: int) -> bool:
+        """Return whether an observation should leave now; gives up a request that was lost."""
+        with self._lock:
+            if self._next_send.give_up_if_lost(now_ns) is not None:
+                self._report.unanswered += 1
+                self.session.doubted(now_ns)
+            return self.session.grant is not None and self._next_send.is_due(now_ns)
+
+    def begin_request(self, now_ns: int) -> RequestDraft | None:
+        """
+        Fix what the next observation says of the queue, and count it as sent.
+
+        :returns: None if the session was lost in the meantime
+        """
+        with self._lock:
+            grant = self.session.grant
+            if grant is None:
+                return None
+            executed_steps, leftover = self._queue.snapshot()
+            self._last_request_id += 1
+            self._report.requests += 1
+            self._next_send.sent(self._last_request_id, self._budget_ns, now_ns)
+            self.session.sent(now_ns)
+            return RequestDraft(
+                session=grant.session,
+                episode=self._episode,
+                request_id=self._last_request_id,
+                executed_steps=executed_steps,
+                leftover=leftover,
+                commitment_steps=min(self._settings.commitment_steps, len(leftover)),
+                budget_ns=self._budget_ns,
+            )
+
+    def accept(self, answer: Answer, now_ns: int) -> Reason:
+        """
+        Take in an answer: merge its rows, or count why not; a bad one changes nothing.
+
+        :returns: OK if the rows were merged
+        """
+        with self._lock:
+            try:
+                self._check_address(answer)
+                request = self._request_of(answer)
+            except Rejected as refusal:
+                self._report.reasons[refusal.reason] += 1
+                return refusal.reason
+            reason = answer.reason
+            if reason is Reason.OK:
+                reason = self._merge(answer)
+            self._next_send.answered(now_ns, with_rows=reason is Reason.OK)
+            if reason is not Reason.OK:
+                self._report.reasons[reason] += 1
+                if reason is Reason.UNKNOWN_SESSION:
+                    self.session.unknown()
+                return reason
+            latency_ns = now_ns - request.sent_ns
+            self._latency.add(latency_ns)
+            self._last_accepted_id = answer.request_id
+            self._report.chunks += 1
+            self._report.on_time += latency_ns <= request.budget_ns
+            return Reason.OK
+
+    def refuse(self, reason: Reason) -> Reason:
+        """Count a message that could not even be read."""
+        with self._lock:
+            self._report.reasons[reason] += 1
+        return reason
+
+    def _check_address(self, answer: Answer) -> None:
+        grant = self.session.grant
+        if grant is None or answer.session != grant.session:
+            foreign = answer.reason is Reason.OK and not self.session.was_ours(answer.session)
+            self._report.misaddressed += foreign
+            raise Rejected(Reason.WRONG_SESSION, f'session {answer.session} is not in force')
+        if answer.request_id > self._last_request_id or answer.episode > self._episode:
+            self._report.misaddressed += 1
+            raise Rejected(Reason.WRONG_EPISODE, f'request {answer.request_id} was never sent')
+        if answer.episode != self._episode:
+            raise Rejected(Reason.WRONG_EPISODE, f'episode {answer.episode} is over')
+        if answer.reason is Reason.OK and answer.epoch != grant.epoch:
+            raise Rejected(Reason.WRONG_EPOCH, f'epoch {answer.epoch} is over')
+
+    def _request_of(self, answer: Answer) -> InFlight:
+        request = self._next_send.in_flight
+        if request is not None and request.request_id == answer.request_id:
+            return request
+        if answer.request_id == self._last_accepted_id:
+            raise Rejected(Reason.DUPLICATE_CHUNK, f'request {answer.request_id} was answered')
+        raise Rejected(Reason.STALE_CHUNK, f'request {answer.request_id} was given up')
+
+    def _merge(self, answer: Answer) -> Reason:
+        settings = self._settings
+        try:
+            check_rows(answer.rows, len(answer.joint_names))
+            columns = self._columns.get(answer.joint_names)
+            if columns is None:
+                columns = columns_by_name(settings.joint_names, answer.joint_names)
+                self._columns = {answer.joint_names: columns}
+            if answer.keyframe_spacing_ns != settings.keyframe_spacing_ns:
+                raise Rejected(
+                    Reason.REJECTED_SPACING,
+                    f'rows are {answer.keyframe_spacing_ns} ns apart, '
+                    f'this robot plays one every {settings.keyframe_spacing_ns} ns',
+                )
+            self._queue.merge(answer.start_step, answer.rows[:, columns])
+        except Rejected as refusal:
+            return refusal.reason
+        return Reason.OK
+
+    def granted(self, grant: Grant, now_ns: int) -> None:
+        """Take in a (renewed) registration; a request of another epoch is not waited for any more."""
+        with self._lock:
+            before = self.session.grant
+            self.session.granted(grant, now_ns)
+            if before != grant and self._next_send.in_flight is not None:
+                self._report.unanswered += 1
+                self._next_send.withdraw()
+
+    def start_episode(self) -> int:
+        """Start over: the queue is emptied, what is in flight will be refused; return the episode."""
+        with self._lock:
+            self._episode += 1
+            self._moving = False
+            self._queue.clear()
+            self._next_send.withdraw()
+            return self._episode
+
+    def set_budget(self, budget_ns: int) -> None:
+        """Set the response budget of the requests to come [ns]."""
+        with self._lock:
+            self._budget_ns = budget_ns
+
+    def report(self) -> RobotReport:
+        """Return a copy of what this robot has seen so far."""
+        with self._lock:
+            grant = self.session.grant
+            queued = len(self._queue)
+            phase = ExecutorPhase.RUNNING if queued else ExecutorPhase.HOLDING
+            return replace(
+                self._report,
+                phase=phase if grant is not None or queued else ExecutorPhase.REGISTERING,
+                session=grant.session if grant is not None else 0,
+                epoch=grant.epoch if grant is not None else 0,
+                episode=self._episode,
+                executed_steps=self._queue.executed_steps,
+                queued_steps=queued,
+                latency_p50_ns=self._latency.percentile_ns(50),
+                latency_p99_ns=self._latency.percentile_ns(99),
+                reasons=self._report.reasons.copy(),
+            )

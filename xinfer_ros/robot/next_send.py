@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a robot asks again: a minimum period, one request in flight, and a retry after loss."""
+
+from dataclasses import dataclass
+
+from xinfer_ros.core.request import retry_after_ns
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InFlight:
+    """The request that a robot waits for."""
+
+    request_id: int
+    sent_ns: int
+    budget_ns: int
+
+
+class NextSend:
+    """
+    The rule ``s' = max(s + TE, r)``: at most one request in flight.
+
+    After an answer without rows the next request waits ``backoff_ns``, so that a refusing server is not
+    flooded; a request without any answer is given up after ``retry_after_ns`` and asked anew.
+
+    :param minimum_period_ns: ``TE`` [ns]
+    :param backoff_ns: pause after a refusal [ns]
+    """
+
+    def __init__(self, minimum_period_ns: int, backoff_ns: int) -> None:
+        self._minimum_period_ns = minimum_period_ns
+        self._backoff_ns = backoff_ns
+        self._not_before_ns: int | None = None
+        self._in_flight: InFlight | None = None
+
+    @property
+    def in_flight(self) -> InFlight | None:
+        """Return the request that is waited for."""
+        return self._in_flight
+
+    def is_due(self, now_ns: int) -> bool:
+        """Return whether the next request may leave now."""
+        if self._in_flight is not None:
+            return False
+        return self._not_before_ns is None or now_ns >= self._not_before_ns
+
+    def sent(self, request_id: int, budget_ns: int, now_ns: int) -> None:
+        """Note that a request has left; it is the one in flight."""
+        self._in_flight = InFlight(request_id=request_id, sent_ns=now_ns, budget_ns=budget_ns)
+        self._not_before_ns = now_ns + self._minimum_period_ns
+
+    def answered(self, now_ns: int, *, with_rows: bool) -> None:
+        """Note that the request in flight was answered."""
+        self._in_flight = None
+        if not with_rows:
+            floor = now_ns + self._backoff_ns
+            self._not_before_ns = max(self._not_before_ns or floor, floor)
+
+    def give_up_if_lost(self, now_ns: int) -> InFlight | None:
+        """Return the request in flight if its time is over, and stop waiting for it."""
+        lost = self._in_flight
+        if lost is None or now_ns - lost.sent_ns < retry_after_ns(lost.budget_ns):
+            return None
+        self._in_flight = None
+        return lost
+
+    def withdraw(self) -> None:
+        """Forget the request in flight and let the next one leave at once."""
+        self._in_flight = None
+        self._not_before_ns = None

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot's place at the server: asked for, granted, kept alive, lost and asked for again."""
+
+from dataclasses import dataclass
+
+from xinfer_ros.errors import Reason
+
+ASK_AGAIN_NS = 500_000_000
+ANSWER_TIMEOUT_NS = 2_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """
+    What the server has granted.
+
+    :param session: nonce that every observation carries
+    :param epoch: engine life that answers this robot
+    :param lease_ns: silence after which another robot may take the id [ns]
+    """
+
+    session: int
+    epoch: int
+    lease_ns: int
+
+
+class SessionKeeper:
+    """
+    Decides when to ask for registration; the node does the asking.
+
+    Asked for: when there is no grant; when the server announces another epoch; when nothing was sent for
+    a third of the lease. Refused or unanswered: again after half a second, without end, since a robot
+    must come back by itself.
+    """
+
+    def __init__(self) -> None:
+        self._grant: Grant | None = None
+        self._valid = False
+        self._asked_ns: int | None = None
+        self._not_before_ns: int | None = None
+        self._last_sign_ns = 0
+        self._past: set[int] = set()
+
+    @property
+    def grant(self) -> Grant | None:
+        """Return the grant in force; None while the robot must (re-)register."""
+        return self._grant if self._valid else None
+
+    def was_ours(self, session: int) -> bool:
+        """Return whether this robot has ever held a session."""
+        return session in self._past
+
+    def due(self, now_ns: int) -> int | None:
+        """
+        Return the session to offer, 0 for a new one; None if nothing is to be asked now.
+
+        :param now_ns: present time [ns]
+        """
+        if self._asked_ns is not None:
+            if now_ns - self._asked_ns < ANSWER_TIMEOUT_NS:
+                return None
+            self._asked_ns = None
+        if self._not_before_ns is not None and now_ns < self._not_before_ns:
+            return None
+        known = self._grant.session if self._grant is not None else 0
+        if not self._valid:
+            return known
+        assert self._grant is not None
+        return known if now_ns - self._last_sign_ns > self._grant.lease_ns // 3 else None
+
+    def asked(self, now_ns: int) -> None:
+        """Note that a registration is under way."""
+        self._asked_ns = now_ns
+
+    def sent(self, now_ns: int) -> None:
+        """Note a sign of life: the server renews the lease with every observation."""
+        self._last_sign_ns = now_ns
+
+    def granted(self, grant: Grant, now_ns: int) -> None:
+        """Take in what the server has granted."""
+        self._grant, self._valid = grant, True
+        self._past.add(grant.session)
+        self._asked_ns, self._not_before_ns = None, None
+        self._last_sign_ns = now_ns
+
+    def refused(self, reason: Reason, now_ns: int) -> None:
+        """Note a refusal; a session that the server gave to another robot is not offered again."""
+        if reason is Reason.DUPLICATE_ID:
+            self._grant = None
+        self._valid = False
+        self._asked_ns, self._not_before_ns = None, now_ns + ASK_AGAIN_NS
+
+    def server_announced(self, epoch: int, *, ready: bool) -> None:
+        """Take in the server's latched state: another epoch means that the lease must be renewed."""
+        if self._grant is None or epoch != self._grant.epoch:
+            self._valid = False
+            if ready:
+                self._asked_ns, self._not_before_ns = None, None
+
+    def doubted(self, now_ns: int) -> None:
+        """Note that a request got no answer: the lease is renewed at once, requests go on meanwhile."""
+        if self._grant is not None:
+            self._last_sign_ns = now_ns - self._grant.lease_ns
+
+    def unknown(self) -> None:
+        """Note that the server does not know the session."""
+        self._valid = False

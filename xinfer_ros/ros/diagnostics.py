@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the nodes say on /diagnostics."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
+from xinfer_ros.engine.front_end import FrontEnd, ServerPhase
+from xinfer_ros.ros.qos import Mismatch
+
+ERROR, OK, WARN = DiagnosticStatus.ERROR, DiagnosticStatus.OK, DiagnosticStatus.WARN
+
+
+def _status(
+    level: bytes, name: str, text: str, values: dict[str, object] | None = None
+) -> DiagnosticStatus:
+    pairs = [KeyValue(key=key, value=str(value)) for key, value in (values or {}).items()]
+    return DiagnosticStatus(level=level, name=name, message=text, values=pairs)
+
+
+def _array(node: Any, statuses: list[DiagnosticStatus]) -> DiagnosticArray:
+    array = DiagnosticArray(status=statuses)
+    array.header.stamp = node.get_clock().now().to_msg()
+    return array
+
+
+def mismatch_statuses(name: str, mismatched: Sequence[Mismatch]) -> list[DiagnosticStatus]:
+    """Return an ERROR for each publisher whose quality of service can't match ours."""
+    return [
+        _status(
+            ERROR,
+            f'{name}: quality of service of {m.topic}',
+            f'{m.peer} publishes {m.topic} with an incompatible quality of service: {m.why}',
+            {'topic': m.topic, 'peer': m.peer, 'policy': m.why},
+        )
+        for m in mismatched
+    ]
+
+
+def server_diagnostics(
+    node: Any, front_end: FrontEnd, mismatched: Sequence[Mismatch]
+) -> DiagnosticArray:
+    """Return the state of the server: phase, counters, refused duplicates, unmatched publishers."""
+    name, status = node.get_fully_qualified_name(), front_end.status()
+    ready = status.phase is ServerPhase.READY
+    counts = {reason.name: count for reason, count in front_end.tally.answered.items()}
+    values = {
+        'epoch': status.epoch,
+        'model': status.model,
+        'robots': status.num_robots,
+        'received': front_end.tally.received,
+        **counts,
+    }
+    statuses = [_status(OK if ready else WARN, f'{name}: server', status.phase.name, values)]
+    for robot in front_end.robots():
+        if robot.duplicates_refused:
+            text = (
+                f'DUPLICATE_ID: {robot.duplicates_refused} other registrations as '
+                f'{robot.registration.robot_id} were refused'
+            )
+            statuses.append(_status(WARN, f'{name}: {robot.registration.robot_id}', text))
+    return _array(node, statuses + mismatch_statuses(name, mismatched))
+
+
+def executor_diagnostics(
+    node: Any, report: RobotReport, notice: str, mismatched: Sequence[Mismatch]
+) -> DiagnosticArray:
+    """
+    Return the state of an executor.
+
+    :param notice: why the robot can't ask at present; empty if it can
+    """
+    name = node.get_fully_qualified_name()
+    level = OK if report.phase is ExecutorPhase.RUNNING and not notice else WARN
+    values = {
+        'requests': report.requests,
+        'chunks': report.chunks,
+        'on_time': report.on_time,
+        'starved_ticks': report.starved_ticks,
+        'unanswered': report.unanswered,
+        **{reason.name: count for reason, count in report.reasons.items()},
+    }
+    status = _status(level, f'{name}: executor', notice or report.phase.name, values)
+    return _array(node, [status, *mismatch_statuses(name, mismatched)])

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The executor node: the robot's side of the fleet, around a chunk executor."""
+
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+from std_msgs.msg import String, UInt32
+
+from xinfer_ros.config import ExecutorConfig
+from xinfer_ros.core.clock import MonotonicClock
+from xinfer_ros.engine.robots import PROTOCOL_VERSION, Registration
+from xinfer_ros.errors import Reason, Rejected
+from xinfer_ros.msg import ActionChunk, Budget, ExecutorState, Observation, ServerState
+from xinfer_ros.robot.chunk_executor import ChunkExecutor, ExecutorSettings
+from xinfer_ros.robot.control_loop import TickRate
+from xinfer_ros.robot.session import Grant
+from xinfer_ros.ros import convert, qos
+from xinfer_ros.ros.command import CommandPublisher
+from xinfer_ros.ros.diagnostics import executor_diagnostics
+from xinfer_ros.ros.parameters import as_overrides, declare
+from xinfer_ros.ros.sensors import Sensors
+from xinfer_ros.srv import RegisterRobot
+
+REPORT_S = 0.5
+
+
+class ExecutorNode(Node):
+    """
+    Turns sensor topics into observations and chunks into commands.
+
+    ``control_tick`` is called by the control loop, in its thread; rclpy's thread takes in answers.
+
+    :param namespace: the robot's namespace
+    :param config: settings
+    """
+
+    def __init__(self, namespace: str, config: ExecutorConfig, name: str = 'executor') -> None:
+        overrides = as_overrides(config)
+        super().__init__(name, namespace=namespace, parameter_overrides=overrides)
+        declare(self, config)
+        self._config, self._clock = config, MonotonicClock()
+        self._robot_id = config.robot_id or namespace.strip('/').replace('/', '_')
+        self._rate = TickRate(round(config.keyframe_spacing_s * 1e9))
+        self._instruction = config.instruction
+        self._notice = 'waiting for the first joint state'
+        self._executor: ChunkExecutor | None = None
+        self._sensors = Sensors(self, config)
+        self._command = CommandPublisher(self, config)
+        self._observation_pub = self.create_publisher(Observation, 'observation', qos.OBSERVATION)
+        self._state_pub = self.create_publisher(ExecutorState, 'executor_state', qos.CHUNK)
+        self._diagnostics_pub = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._register = self.create_client(RegisterRobot, f'{config.server}/register_robot')
+        self.create_subscription(ActionChunk, 'action_chunk', self._on_chunk, qos.CHUNK)
+        self.create_subscription(Budget, 'budget', self._on_budget, qos.BUDGET)
+        self.create_subscription(String, config.task_topic, self._on_task, qos.STATE)
+        self.create_subscription(UInt32, 'episode', self._on_episode, qos.STATE)
+        state_topic = f'{config.server}/server_state'
+        self.create_subscription(ServerState, state_topic, self._on_server_state, qos.STATE)
+        self.create_timer(REPORT_S, self._publish_report)
+
+    def control_tick(self, now_ns: int) -> int:
+        """Execute the row of this tick, then ask for the next chunk if it is time."""
+        self._sensors.poll(now_ns)
+        if self._executor is None:
+            self._executor = self._make_executor()
+        if self._executor is not None:
+            self._command.publish(self._executor.tick())
+            self._ask(self._executor, now_ns)
+        return self._rate.following(now_ns)
+
+    def _make_executor(self) -> ChunkExecutor | None:
+        names = self._config.joint_names or self._sensors.joint_names
+        if not names:
+            return None
+        config = self._config
+        self._command.joint_names = names
+        settings = ExecutorSettings(
+            robot_id=self._robot_id,
+            joint_names=names,
+            keyframe_spacing_ns=round(config.keyframe_spacing_s * 1e9),
+            minimum_period_ns=round(config.minimum_period_s * 1e9),
+            backoff_ns=round(config.refusal_backoff_s * 1e9),
+            commitment_steps=config.commitment_steps,
+            budget_ns=round(config.response_budget_s * 1e9),
+        )
+        return ChunkExecutor(settings)
+
+    def _ask(self, executor: ChunkExecutor, now_ns: int) -> None:
+        session = executor.session.due(now_ns)
+        if session is not None and self._register.service_is_ready():
+            executor.session.asked(now_ns)
+            self._send_registration(executor, session)
+        if not executor.request_is_due(now_ns):
+            return
+        joint_names = executor.joint_names
+        try:
+            state, frames = self._sensors.read(joint_names, now_ns)
+        except Rejected as refusal:
+            self._notice = refusal.detail
+            return
+        self._notice = ''
+        draft = executor.begin_request(now_ns)
+        if draft is None:
+            return
+        message = convert.from_draft(draft, joint_names, state, frames)
+        message.stamp = self.get_clock().now().to_msg()
+        message.instruction = self._instruction
+        message.keyframe_spacing_ns = round(self._config.keyframe_spacing_s * 1e9)
+        self._observation_pub.publish(message)
+
+    def _send_registration(self, executor: ChunkExecutor, session: int) -> None:
+        config = self._config
+        registration = Registration(
+            robot_id=self._robot_id,
+            namespace=self.get_namespace(),
+            joint_names=executor.joint_names,
+            cameras=config.camera_names,
+            keyframe_spacing_ns=round(config.keyframe_spacing_s * 1e9),
+            horizon=0,
+            protocol_version=PROTOCOL_VERSION,
+            session=session,
+        )
+        request = convert.from_registration(registration, config.camera_transport)
+        future = self._register.call_async(request)
+        future.add_done_callback(lambda done: self._on_registered(executor, done.result()))
+
+    def _on_registered(self, executor: ChunkExecutor, response: Any) -> None:
+        now_ns = self._clock.now_ns()
+        if response.reason == Reason.OK:
+            lease_ns = response.lease_ns
+            grant = Grant(session=response.session, epoch=response.epoch, lease_ns=lease_ns)
+            executor.granted(grant, now_ns)
+            self._check_commitment(response.horizon)
+            return
+        executor.session.refused(Reason(response.reason), now_ns)
+        self._notice = f'{Reason(response.reason).name}: {response.detail}'
+        if response.reason != Reason.NOT_READY:
+            self.get_logger().error(
+                f'the server refuses this robot: {self._notice}', throttle_duration_sec=5.0
+            )
+
+    def _check_commitment(self, horizon: int) -> None:
+        config = self._config
+        period_steps = round(config.minimum_period_s / config.keyframe_spacing_s)
+        if not config.commitment_steps <= period_steps <= horizon - config.commitment_steps:
+            self.get_logger().warning(
+                f'commitment d={config.commitment_steps}, period s={period_steps}, '
+                f'horizon H={horizon}: d <= s <= H - d does not hold',
+                once=True,
+            )
+
+    def _on_chunk(self, message: Any) -> None:
+        executor, now_ns = self._executor, self._clock.now_ns()
+        if executor is None:
+            return
+        try:
+            reason = executor.accept(convert.to_answer(message), now_ns)
+        except Rejected as refusal:
+            reason = executor.refuse(refusal.reason)
+        if reason is not Reason.OK:
+            text = f'no new chunk: {reason.name} {message.detail}'
+            self.get_logger().warning(text, throttle_duration_sec=1.0)
+
+    def _on_budget(self, message: Any) -> None:
+        if self._executor is not None and message.budget_ns > 0:
+            self._executor.set_budget(message.budget_ns)
+
+    def _on_task(self, message: Any) -> None:
+        self._instruction = message.data
+
+    def _on_episode(self, message: Any) -> None:
+        if self._executor is not None:
+            self._executor.start_episode()
+
+    def _on_server_state(self, message: Any) -> None:
+        if self._executor is not None:
+            ready = message.state == ServerState.READY
+            self._executor.session.server_announced(message.epoch, ready=ready)
+
+    def _publish_report(self) -> None:
+        if self._executor is None:
+            self.get_logger().warning(self._notice, throttle_duration_sec=5.0)
+            return
+        report = self._executor.report()
+        self._state_pub.publish(convert.from_report(report))
+        mismatched = self._sensors.mismatches()
+        self._diagnostics_pub.publish(
+            executor_diagnostics(self, report, self._notice, mismatched)
+        )

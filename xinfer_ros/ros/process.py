@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every node process does: arguments, set-up, spinning, an orderly end, an exit code."""
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+
+from xinfer_ros.errors import ConfigError
+from xinfer_ros.ros.params_file import ros_arguments
+
+SPIN_S = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeArguments:
+    """
+    The command line of a node process.
+
+    :param name: node name after remapping
+    :param namespace: node namespace after remapping
+    :param files: parameter files
+    :param overrides: values given with ``-p``
+    """
+
+    name: str
+    namespace: str
+    files: Sequence[Path]
+    overrides: dict[str, object]
+
+    @property
+    def full_name(self) -> str:
+        """Return the name with its namespace."""
+        return f'{self.namespace.rstrip("/")}/{self.name}'
+
+
+def node_arguments(argv: Sequence[str], name: str, namespace: str) -> NodeArguments:
+    """
+    Read the ROS arguments of a node process.
+
+    :param argv: without the program's name
+    :param name: node name unless remapped
+    :param namespace: node namespace unless remapped
+    :raises ConfigError: if they can't be read
+    """
+    remaps = dict(arg.split(':=', 1) for arg in argv if arg.startswith('__') and ':=' in arg)
+    files, overrides = ros_arguments(argv)
+    return NodeArguments(
+        name=remaps.get('__node', remaps.get('__name', name)),
+        namespace='/' + remaps.get('__ns', namespace).strip('/'),
+        files=files,
+        overrides=overrides,
+    )
+
+
+def share_folder() -> Path:
+    """
+    Return the package's share folder: launch, config and the shipped episodes.
+
+    :raises ConfigError: if the package is not installed
+    """
+    prefixes = [*os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep), sys.prefix]
+    for prefix in prefixes:
+        folder = Path(prefix) / 'share' / 'xinfer_ros'
+        if prefix and folder.is_dir():
+            return folder
+    raise ConfigError('share/xinfer_ros is in no prefix; run `make setup` or source the workspace')
+
+
+class Stop:
+    """The wish to end, from a signal or from within; ``code`` becomes the exit code."""
+
+    def __init__(self) -> None:
+        self.code = 0
+        self._event = threading.Event()
+
+    def request(self, code: int = 0) -> None:
+        """Ask the process to end."""
+        self.code = max(self.code, code)
+        self._event.set()
+
+    @property
+    def is_requested(self) -> bool:
+        """Return whether the process shall end."""
+        return self._event.is_set()
+
+
+def run_process(build: Callable[[Sequence[str], Stop], 'Any']) -> int:
+    """
+    Run a node process to its end and return its exit code.
+
+    :param build: reads the settings, then returns a context manager that gives (nodes, executor kind);
+        called before rclpy is up, so that a wrong setting is told at once
+    """
+    logging.basicConfig(format='[%(name)s] %(levelname)s: %(message)s', level=logging.INFO)
+    stop = Stop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.request())
+    argv = sys.argv[1:]
+    try:
+        session = build(argv, stop)
+        rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
+        with session as (nodes, kind):
+            executor = _executor(kind)
+            for node in nodes:
+                executor.add_node(node)
+            while not stop.is_requested:
+                executor.spin_once(timeout_sec=SPIN_S)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not cut the end short
+    except ConfigError as error:
+        print(f'xinfer_ros: {error}', file=sys.stderr)
+        return 2
+    rclpy.try_shutdown()
+    return stop.code
+
+
+def _executor(kind: str) -> Any:
+    if kind == 'events':
+        from rclpy.experimental import EventsExecutor
+
+        return EventsExecutor()
+    return SingleThreadedExecutor()

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quality of service of every topic, and who offers one that can't match ours."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.qos import (
+    DurabilityPolicy,
+    QoSCompatibility,
+    QoSProfile,
+    ReliabilityPolicy,
+    qos_check_compatible,
+)
+
+OBSERVATION = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+CHUNK = QoSProfile(depth=8, reliability=ReliabilityPolicy.RELIABLE)
+BUDGET = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+COMMAND = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+STATE = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+SENSOR = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mismatch:
+    """A publisher that can never reach one of our subscriptions."""
+
+    topic: str
+    peer: str
+    why: str
+
+
+def mismatches(node: Any, topic: str, ours: QoSProfile) -> list[Mismatch]:
+    """Return the publishers of a topic whose quality of service does not suit our subscription."""
+    found = []
+    for info in node.get_publishers_info_by_topic(topic):
+        verdict, why = qos_check_compatible(info.qos_profile, ours)
+        if verdict is QoSCompatibility.ERROR:
+            peer = f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+            found.append(Mismatch(topic=topic, peer=peer, why=why.strip()))
+    return found

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process of one replay node."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from xinfer_ros.config import ReplayConfig
+from xinfer_ros.core.clock import MonotonicClock
+from xinfer_ros.episodes.bag import Recording, find_bag, read_recording
+from xinfer_ros.robot.control_loop import ControlLoop
+from xinfer_ros.ros.params_file import check_sections, resolve
+from xinfer_ros.ros.process import (
+    NodeArguments,
+    Stop,
+    node_arguments,
+    run_process,
+    share_folder,
+)
+
+
+def _build(argv: Sequence[str], stop: Stop) -> Any:
+    arguments = node_arguments(argv, 'replay', '/robot')
+    for path in arguments.files:
+        check_sections(path, [arguments.full_name])
+    config = resolve(ReplayConfig, arguments.full_name, arguments.files, arguments.overrides)
+    recording = read_recording(find_bag(config.bag, share_folder() / 'episodes'))
+    return _session(arguments, config, recording, stop)
+
+
+@contextlib.contextmanager
+def _session(
+    arguments: NodeArguments, config: ReplayConfig, recording: Recording, stop: Stop
+) -> Iterator[tuple[list[Any], str]]:
+    from xinfer_ros.ros.replay_node import ReplayNode
+
+    node = ReplayNode(arguments.namespace, config, recording, arguments.name)
+    node.get_logger().info(
+        f'{len(recording.messages)} messages, {recording.duration_ns / 1e9:.1f} s, '
+        f'as {arguments.namespace}'
+    )
+
+    def play(now_ns: int) -> int | None:
+        due_ns = node.play(now_ns)
+        if due_ns is None:
+            stop.request()
+        return due_ns
+
+    loop = ControlLoop(MonotonicClock(), [play], lambda: stop.request(1))
+    loop.start()
+    try:
+        yield [node], 'single'
+    finally:
+        loop.close()
+        node.get_logger().info(f'{node.messages_sent} messages played')
+        node.destroy_node()
+
+
+def main() -> int:
+    """Play a bag as a robot: ``ros2 run xinfer_ros replay --ros-args -r __ns:=/r1 -p bag:=FOLDER``."""
+    return run_process(_build)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

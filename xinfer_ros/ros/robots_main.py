@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process of several robots: each an executor node, with or without the replay of a bag."""
+
+import argparse
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xinfer_ros.config import ExecutorConfig, ReplayConfig
+from xinfer_ros.core.clock import MonotonicClock
+from xinfer_ros.episodes.bag import Recording, find_bag, read_recording
+from xinfer_ros.robot.control_loop import ControlLoop
+from xinfer_ros.ros.params_file import check_sections, resolve
+from xinfer_ros.ros.process import Stop, node_arguments, run_process, share_folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotPlan:
+    """
+    One robot of the process.
+
+    :param namespace: its namespace
+    :param executor: settings of its executor node
+    :param replay: settings of its replay node
+    :param recording: what is replayed
+    """
+
+    namespace: str
+    executor: ExecutorConfig
+    replay: ReplayConfig
+    recording: Recording
+
+
+def _build(argv: Sequence[str], stop: Stop) -> Any:
+    parser = argparse.ArgumentParser(prog='robots', description=__doc__)
+    parser.add_argument(
+        '--robot', action='append', required=True, metavar='ID=BAG@SECONDS',
+        help='a robot that replays a bag from an offset; repeat for more',
+    )  # fmt: skip
+    own, _ = parser.parse_known_args([arg for arg in argv if arg])
+    arguments = node_arguments(argv, '', '')
+    robots = [_parse(text) for text in own.robot]
+    names = [f'/{robot}/{node}' for robot, _, _ in robots for node in ('executor', 'replay')]
+    for path in arguments.files:
+        check_sections(path, names)
+    shipped = share_folder() / 'episodes'
+    recordings: dict[Path, Recording] = {}
+    plans = []
+    for robot, bag, offset_s in robots:
+        played = {'bag': bag, 'start_offset_s': offset_s}
+        replay = resolve(ReplayConfig, f'/{robot}/replay', arguments.files, played)
+        folder = find_bag(replay.bag, shipped)
+        if folder not in recordings:
+            recordings[folder] = read_recording(folder)
+        plans.append(
+            RobotPlan(
+                namespace=f'/{robot}',
+                executor=resolve(
+                    ExecutorConfig, f'/{robot}/executor', arguments.files, arguments.overrides
+                ),
+                replay=replay,
+                recording=recordings[folder],
+            )
+        )
+    return _session(plans, stop)
+
+
+def _parse(text: str) -> tuple[str, str, float]:
+    robot, _, played = text.partition('=')
+    bag, _, offset = played.rpartition('@') if '@' in played else (played, '', '0')
+    return robot, bag, float(offset)
+
+
+@contextlib.contextmanager
+def _session(plans: Sequence[RobotPlan], stop: Stop) -> Iterator[tuple[list[Any], str]]:
+    from xinfer_ros.ros.executor_node import ExecutorNode
+    from xinfer_ros.ros.replay_node import ReplayNode
+
+    executors = [ExecutorNode(plan.namespace, plan.executor) for plan in plans]
+    replays = [ReplayNode(plan.namespace, plan.replay, plan.recording) for plan in plans]
+    tasks = [*(node.play for node in replays), *(node.control_tick for node in executors)]
+    loop = ControlLoop(MonotonicClock(), tasks, lambda: stop.request(1))
+    loop.start()
+    try:
+        yield [*executors, *replays], 'single'
+    finally:
+        loop.close()
+        for node in [*executors, *replays]:
+            node.destroy_node()
+
+
+def main() -> int:
+    """Run several robots in one process."""
+    return run_process(_build)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

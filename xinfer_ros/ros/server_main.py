@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process of the server node."""
+
+import contextlib
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from xinfer_ros.config import ServerConfig
+from xinfer_ros.ros.node_list import SERVER_NAME, SERVER_NAMESPACE
+from xinfer_ros.ros.params_file import check_sections, resolve
+from xinfer_ros.ros.process import NodeArguments, Stop, node_arguments, run_process
+
+
+
+def _build(argv: Sequence[str], stop: Stop) -> Any:
+    arguments = node_arguments(argv, SERVER_NAME, SERVER_NAMESPACE)
+    for path in arguments.files:
+        check_sections(path, [arguments.full_name])
+    config = resolve(
+        ServerConfig, arguments.full_name, arguments.files, arguments.overrides
+    )
+    return _session(arguments, config, stop)
+
+
+@contextlib.contextmanager
+def _session(
+    arguments: NodeArguments, config: ServerConfig, stop: Stop
+) -> Iterator[tuple[list[Any], str]]:
+    from xinfer_ros.ros.server_node import ServerNode
+
+    def fatal(text: str) -> None:
+        logging.getLogger('server').critical('%s', text)
+        stop.request(1)
+
+    node = ServerNode(arguments.name, arguments.namespace, config, fatal)
+    if config.autostart:
+        node.trigger_configure()
+        node.trigger_activate()
+    try:
+        yield [node], config.rclpy_executor
+    finally:
+        node.trigger_shutdown()
+        node.destroy_node()
+
+
+def main() -> int:
+    """Run the server: ``ros2 run xinfer_ros server --ros-args --params-file FILE``."""
+    return run_process(_build)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server node: a managed node around the front end."""
+
+import time
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
+
+from xinfer_ros.config import ServerConfig
+from xinfer_ros.core.chunk import Answer
+from xinfer_ros.core.clock import MonotonicClock
+from xinfer_ros.engine.front_end import FrontEnd, FrontEndSettings, ServerStatus
+from xinfer_ros.engine.engine_life import EngineWatch
+from xinfer_ros.engine.records import EngineSettings
+from xinfer_ros.engine.robots import Robot
+from xinfer_ros.errors import Reason, Rejected
+from xinfer_ros.msg import ServerState
+from xinfer_ros.ros import convert, qos
+from xinfer_ros.ros.diagnostics import server_diagnostics
+from xinfer_ros.ros.parameters import as_overrides, declare
+from xinfer_ros.ros.robot_port import RobotPort
+from xinfer_ros.srv import RegisterRobot
+
+HOUSEKEEPING_S = 1.0
+SPARE_SLOTS = 4  # for requests that were superseded while they ran
+
+
+class ServerNode(LifecycleNode):
+    """
+    Serves robots while active.
+
+    Configure starts the engine process, activate opens the registration, deactivate refuses new requests,
+    cleanup ends the engine.
+
+    :param name: node name
+    :param namespace: node namespace
+    :param config: settings
+    :param fatal: called with a text when the server can't go on
+    """
+
+    def __init__(self, name: str, namespace: str, config: ServerConfig, fatal: Any) -> None:
+        overrides = as_overrides(config)
+        super().__init__(name, namespace=namespace, parameter_overrides=overrides)
+        declare(self, config)
+        self._config, self._fatal = config, fatal
+        self._clock = MonotonicClock()
+        self._front_end: FrontEnd | None = None
+        self._ports: dict[Robot, RobotPort] = {}
+        self._is_active = False
+
+    def on_configure(self, state: Any) -> TransitionCallbackReturn:
+        """Start the engine process and the topics of the server."""
+        config = self._config
+        self._state_pub = self.create_publisher(ServerState, 'server_state', qos.STATE)
+        self._diagnostics_pub = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._service = self.create_service(RegisterRobot, 'register_robot', self._register)
+        self._housekeeping = self.create_timer(HOUSEKEEPING_S, self._keep_house)
+        first_epoch = time.time_ns()  # a nonce: differs from any earlier server's, never compared
+        engine = EngineWatch(
+            EngineSettings(
+                model=config.model,
+                model_seed=config.model_seed,
+                scheduling_policy=config.scheduling_policy,
+                num_slots=config.max_robots + SPARE_SLOTS,
+                torch_threads=config.torch_threads,
+            ),
+            first_epoch,
+            config.engine_start_timeout_s,
+            self._fatal,
+        )
+        settings = FrontEndSettings(
+            max_robots=config.max_robots,
+            lease_ns=round(config.lease_s * 1e9),
+            reserved_ns=round(config.reserved_s * 1e9),
+            decode_threads=config.decode_threads,
+            first_epoch=first_epoch,
+        )
+        self._front_end = FrontEnd(settings, self._clock, engine, self._answer, self._announce)
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_activate(self, state: Any) -> TransitionCallbackReturn:
+        """Open the registration."""
+        self._is_active = True
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: Any) -> TransitionCallbackReturn:
+        """Refuse registrations and observations; what is under way is answered."""
+        self._is_active = False
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
+        """Answer everything under way, end the engine process, remove the topics."""
+        self._is_active = False
+        if self._front_end is not None:
+            self._front_end.close()
+            self._front_end = None
+            for robot in list(self._ports):
+                self._ports.pop(robot).close()
+            self.destroy_timer(self._housekeeping)
+            self.destroy_service(self._service)
+            self.destroy_publisher(self._state_pub)
+            self.destroy_publisher(self._diagnostics_pub)
+        return TransitionCallbackReturn.SUCCESS
+
+    on_shutdown = on_cleanup
+
+    def _register(self, request: Any, response: Any) -> Any:
+        front_end = self._front_end
+        try:
+            if front_end is None or not self._is_active:
+                raise Rejected(Reason.NOT_READY, 'the server is not active')
+            registration = convert.to_registration(request)
+            robot, replaced, contract = front_end.register(registration)
+        except Rejected as refusal:
+            response.reason, response.detail = int(refusal.reason), refusal.detail
+            if refusal.reason is not Reason.NOT_READY:
+                text = f'robot {request.robot_id!r} refused: {refusal}'
+                self.get_logger().warning(text, throttle_duration_sec=5.0)
+            return response
+        if replaced is not None and replaced is not robot:
+            self._ports.pop(replaced).close()
+        if robot not in self._ports:
+            self._ports[robot] = RobotPort(self, robot, self._observe, self._set_budget)
+            self.get_logger().info(f'robot {request.robot_id} registered')
+        response.reason, response.session = int(Reason.OK), robot.session
+        response.epoch, response.lease_ns = front_end.status().epoch, front_end.lease_ns
+        convert.fill_contract(response, contract)
+        return response
+
+    def _observe(self, robot: Robot, message: Any) -> None:
+        arrival_ns = self._clock.now_ns()
+        assert self._front_end is not None
+        try:
+            observation = convert.to_observation(message)
+        except Rejected as refusal:
+            self._front_end.refuse(robot, convert.address(message), refusal, arrival_ns)
+            return
+        if not self._is_active:
+            refusal = Rejected(Reason.NOT_READY, 'the server is not active')
+            self._front_end.refuse(robot, observation, refusal, arrival_ns)
+            return
+        self._front_end.submit(robot, observation, arrival_ns)
+
+    def _set_budget(self, robot: Robot, message: Any) -> None:
+        assert self._front_end is not None
+        try:
+            self._front_end.set_budget(robot, message.budget_ns)
+        except Rejected as refusal:
+            self.get_logger().warning(f'budget of {robot.registration.robot_id}: {refusal}')
+
+    def _answer(self, robot: Robot, answer: Answer) -> None:
+        port = self._ports.get(robot)
+        if port is not None:
+            port.publish(convert.from_answer(answer))
+
+    def _announce(self, status: ServerStatus) -> None:
+        self._state_pub.publish(convert.from_status(status))
+
+    def _keep_house(self) -> None:
+        assert self._front_end is not None
+        for robot in self._front_end.forget_silent():
+            self._ports.pop(robot).close()
+            self.get_logger().warning(f'robot {robot.registration.robot_id} is silent: removed')
+        mismatched = [m for port in self._ports.values() for m in port.mismatches()]
+        self._diagnostics_pub.publish(server_diagnostics(self, self._front_end, mismatched))
