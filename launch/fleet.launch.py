@@ -4,11 +4,11 @@
 from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
-from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode, Node
 
+from launch import LaunchDescription
 from xinfer_ros.ros.node_list import FleetPlan, NodeSpec, fleet_nodes, robot_ids
 
 CONFIG = Path(get_package_share_directory('xinfer_ros')) / 'config'

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a recorded bag as the sensors of a robot."""
 
-from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
+
+from launch import LaunchDescription
 
 ARGUMENTS = (
     ('bag', 'transfer_cube_0', str, 'folder of the bag, or the name of a shipped episode'),

@@ -45,9 +45,9 @@ def _parser() -> argparse.ArgumentParser:
     fleet = commands.add_parser(
         'fleet',
         help='run a server and robots that replay recorded episodes',
-        description='Runs the node list of fleet.launch.py without ros2 launch: a server and robots that '
-        'replay recorded episodes, with a live table. Exit code 0 if no robot starved after the warm-up and '
-        'every request was answered, 1 if not, 2 if a setting is wrong.',
+        description='Runs the node list of fleet.launch.py without ros2 launch: a server and '
+        'robots that replay recorded episodes, with a live table. Exit code 0 if no robot starved '
+        'after the warm-up and every request was answered, 1 if not, 2 if a setting is wrong.',
         epilog='example: xinfer fleet --robots 8 --duration 60',
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
@@ -183,7 +183,7 @@ def _fleet(arguments: argparse.Namespace) -> int:
 
 
 class _LogLines:
-    """Shows what matters of the processes' output, and keeps the rest for the case of a failure."""
+    """Shows what matters of the processes' output; keeps the rest for a failure."""
 
     def __init__(self, console: Console, verbose: bool) -> None:
         self._console, self._verbose = console, verbose

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every setting of every node: its default, bounds, unit and meaning. The only place for a default."""
+"""Every setting of every node: default, bounds, unit, meaning. The only place for a default."""
 
 import difflib
 import math
@@ -174,7 +174,7 @@ def settings_from(
     :param kind: ServerConfig, ExecutorConfig or ReplayConfig
     :param values: value of each setting that is not the default
     :param origins: where each value stands, for error texts
-    :raises ConfigError: an unknown key, a wrong type or a value out of range; says where and what is allowed
+    :raises ConfigError: an unknown key, a wrong type or a value out of range
     """
     known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
     accepted = {}

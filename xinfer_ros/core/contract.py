@@ -25,7 +25,7 @@ class ModelContract:
     The contract of a model: every shape that crosses the border between robot and server.
 
     :param name: name of the model
-    :param cameras: the cameras, in the model's order; pictures are RGB uint8 ``(height, width, 3)``
+    :param cameras: the cameras, in the model's order; RGB uint8 ``(height, width, 3)``
     :param joint_names: the joints, in the model's column order; width of state and actions
     :param horizon: rows of a chunk, ``H``
     :param max_commitment_steps: largest commitment ``d`` that is honoured without clamping

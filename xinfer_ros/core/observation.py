@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One request of a robot, as it travels from the executor to the server."""
 
-from typing import Any
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt

@@ -14,16 +14,17 @@ class SlotArrays:
     """
     Structure-of-arrays over all slots; the first axis ``S`` is the slot.
 
-    The front end writes every input before it announces the request; the engine writes ``actions``
-    before it announces the completion. Nobody else touches a slot in between, so no lock is needed.
+    The front end writes every input before it announces the request; the engine writes
+    ``actions`` before it announces the completion. Nobody else touches a slot in between, so no
+    lock is needed.
 
     :param images: one array a camera, in the contract's order, ``(S, height, width, 3)`` uint8 RGB
     :param camera_present: ``(S, num_cameras)`` bool, False where the robot lacks the camera
     :param state: ``(S, action_dim)`` float32, robot units, the contract's joint order
     :param instruction: ``(S, max_instruction_bytes)`` uint8, UTF-8
     :param instruction_bytes: ``(S,)`` int32, used bytes of ``instruction``
-    :param leftover: ``(S, H, action_dim)`` float32, robot units: the unexecuted tail of the running
-        chunk, row 0 is executed next; rows past ``leftover_steps`` repeat the last one
+    :param leftover: ``(S, H, action_dim)`` float32, robot units: the unexecuted tail of the
+        running chunk, row 0 is executed next; rows past ``leftover_steps`` repeat the last one
     :param leftover_steps: ``(S,)`` int32, valid rows of ``leftover``; 0 means there is none
     :param commitment_steps: ``(S,)`` int32, ``d``: rows of the next chunk that are frozen
     :param seed: ``(S,)`` uint64, seed of the flow-matching noise of this request

@@ -145,7 +145,7 @@ class EngineWatch:
             except TimeoutError:
                 warm = None
             if not isinstance(warm, Ready):
-                raise ModelError(f'the engine process did not warm up in {self._start_timeout_s} s')
+                raise ModelError(f'the engine did not warm up in {self._start_timeout_s:g} s')
         except ModelError:
             link.close()
             raise

@@ -6,58 +6,22 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from enum import IntEnum
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from xinfer_ros.core.chunk import Answer, ServerTimes, check_rows
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.observation import Observation
+from xinfer_ros.engine.answers import with_rows, without_rows
 from xinfer_ros.engine.engine_life import EngineLife, EngineWatch
 from xinfer_ros.engine.records import Cancel, Done, Dropped, SetBudget, Submit
 from xinfer_ros.engine.robots import Registration, Robot, RobotRegister
 from xinfer_ros.engine.slot_writer import write_slot
+from xinfer_ros.engine.status import FrontEndSettings, ServerPhase, ServerStatus, Tally
 from xinfer_ros.engine.validation import check_budget, check_observation
 from xinfer_ros.errors import Reason, Rejected
 
 log = logging.getLogger(__name__)
-
-
-class ServerPhase(IntEnum):
-    """What the server is doing; the constants of msg/ServerState.msg."""
-
-    STARTING = 0
-    READY = 1
-    STOPPED = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerStatus:
-    """What the server announces; fields as in msg/ServerState.msg."""
-
-    epoch: int
-    phase: ServerPhase
-    model: str
-    num_robots: int
-    max_robots: int
-    engine_pid: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrontEndSettings:
-    """
-    Settings of the front end; see config.ServerConfig.
-
-    :param first_epoch: number of the first engine life; must differ from that of any earlier server
-    """
-
-    max_robots: int
-    lease_ns: int
-    reserved_ns: int
-    decode_threads: int
-    first_epoch: int
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -75,20 +39,12 @@ class _Pending:
     answered: bool = False
 
 
-@dataclass(slots=True)
-class Tally:
-    """Counters of the server since its start."""
-
-    received: int = 0
-    answered: dict[Reason, int] = field(default_factory=dict)
-
-
 class FrontEnd:
     """
     Holds no torch and no ROS. Every observation gets exactly one answer, through ``answer``.
 
-    Methods may be called from any thread and do not wait for the engine; ``answer`` and ``announce`` are
-    called from several threads, never with the lock held.
+    Methods may be called from any thread and do not wait for the engine; ``answer`` and
+    ``announce`` are called from several threads, never with the lock held.
 
     :param settings: bounds and times
     :param clock: the server's monotonic clock
@@ -132,7 +88,7 @@ class FrontEnd:
         """
         with self._lock:
             if self._life is None:
-                raise Rejected(Reason.NOT_READY, 'the engine is starting; the state topic tells when')
+                raise Rejected(Reason.NOT_READY, 'the engine is starting; server_state tells when')
             contract = self._life.contract
             robot, replaced = self._robots.register(registration, contract, self._clock.now_ns())
             self._model = contract.name
@@ -249,7 +205,7 @@ class FrontEnd:
     # Inside
 
     def _prepare(self, pending: _Pending) -> None:
-        """Decode the pictures into the slot and hand the request to the engine; a decoder's thread."""
+        """Fill the slot and hand the request to the engine; a decoder's thread."""
         try:
             write_slot(pending.life, pending.slot, pending.robot, pending.observation)
         except Rejected as refusal:
@@ -313,10 +269,10 @@ class FrontEnd:
             pending.answered = True
             if self._latest.get(pending.robot) is pending:
                 del self._latest[pending.robot]
-            self.tally.answered[reason] = self.tally.answered.get(reason, 0) + 1
+            self.tally.answered[reason] += 1
         if answer is None:
             server_ns = self._clock.now_ns() - pending.arrival_ns
-            answer = _without_rows(
+            answer = without_rows(
                 pending.observation, pending.life.epoch, reason, detail, server_ns
             )
         self._answer(pending.robot, answer)
@@ -327,11 +283,10 @@ class FrontEnd:
         """Answer an observation that is not taken in."""
         with self._lock:
             epoch = self._epoch
-            counts = self.tally.answered
-            counts[refusal.reason] = counts.get(refusal.reason, 0) + 1
+            self.tally.answered[refusal.reason] += 1
         server_ns = self._clock.now_ns() - arrival_ns
         self._answer(
-            robot, _without_rows(observation, epoch, refusal.reason, refusal.detail, server_ns)
+            robot, without_rows(observation, epoch, refusal.reason, refusal.detail, server_ns)
         )
 
     def _engine_record(self, life: EngineLife, record: Done | Dropped) -> None:
@@ -353,27 +308,15 @@ class FrontEnd:
         with self._lock:
             del self._pending[pending.key]
             life.free_slot(pending.slot)
-        observation = pending.observation
-        answer = Answer(
-            session=observation.session,
-            episode=observation.episode,
-            request_id=observation.request_id,
-            epoch=life.epoch,
-            reason=Reason.OK,
-            start_step=observation.executed_steps,
-            joint_names=pending.robot.registration.joint_names,
-            rows=np.ascontiguousarray(rows[:, pending.robot.to_robot]),
-            frozen_steps=min(observation.commitment_steps, life.contract.max_commitment_steps),
-            keyframe_spacing_ns=observation.keyframe_spacing_ns,
-            times=ServerTimes(
-                decode_ns=pending.decode_ns,
-                queue_ns=record.queue_ns,
-                vit_ns=record.vit_ns,
-                prefill_ns=record.prefill_ns,
-                action_ns=record.action_ns,
-                server_ns=self._clock.now_ns() - pending.arrival_ns,
-            ),
+        times = ServerTimes(
+            decode_ns=pending.decode_ns,
+            queue_ns=record.queue_ns,
+            vit_ns=record.vit_ns,
+            prefill_ns=record.prefill_ns,
+            action_ns=record.action_ns,
+            server_ns=self._clock.now_ns() - pending.arrival_ns,
         )
+        answer = with_rows(pending.robot, pending.observation, life, rows, times)
         self._conclude(pending, Reason.OK, '', answer)
 
     def _engine_ready(self, life: EngineLife) -> None:
@@ -395,18 +338,3 @@ class FrontEnd:
         for pending in waiting:
             self._conclude(pending, Reason.ENGINE_RESTARTED, 'ask again; a new engine is starting')
         self._announce(self.status())
-
-
-def _without_rows(
-    observation: Observation, epoch: int, reason: Reason, detail: str, server_ns: int
-) -> Answer:
-    return Answer(
-        session=observation.session,
-        episode=observation.episode,
-        request_id=observation.request_id,
-        epoch=epoch,
-        reason=reason,
-        detail=detail,
-        start_step=observation.executed_steps,
-        times=ServerTimes(server_ns=server_ns),
-    )

@@ -73,6 +73,4 @@ class Lane:
             except Exception as caught:
                 error = caught
             ended_ns = self._clock.now_ns()
-            self._ended(
-                UnitEnd(unit=unit, started_ns=started_ns, ended_ns=ended_ns, error=error)
-            )
+            self._ended(UnitEnd(unit=unit, started_ns=started_ns, ended_ns=ended_ns, error=error))

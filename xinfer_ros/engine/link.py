@@ -30,8 +30,8 @@ class EngineLink:
     """
     One life of the engine process.
 
-    ``receive`` belongs to one thread; ``send`` and ``close`` to any. The end of the process, however it
-    comes, is seen by ``receive`` within milliseconds, since the kernel closes the connection.
+    ``receive`` belongs to one thread; ``send`` and ``close`` to any. The end of the process,
+    however it comes, is seen by ``receive`` within milliseconds: the kernel closes the connection.
 
     :param settings: what the process is told
     """
@@ -42,7 +42,8 @@ class EngineLink:
         command = [sys.executable, '-m', 'xinfer_ros.engine.process', str(theirs.fileno()), text]
         self._socket = ours
         self._sending = threading.Lock()
-        self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
+        env = dict(os.environ, OMP_NUM_THREADS=str(settings.torch_threads))
+        self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=env)
         theirs.close()
 
     def receive_contract(self, timeout_s: float) -> tuple[ModelContract, SlotArrays]:
@@ -58,7 +59,7 @@ class EngineLink:
             raise ModelError(f'the engine process gave no contract: {error}') from error
         record = decode(packet) if packet else None
         if not isinstance(record, Contract) or len(fds) != 1:
-            raise ModelError('the engine process ended before its model was loaded; see its log above')
+            raise ModelError('the engine ended before its model was loaded; see its log above')
         size = slot_memory_bytes(record.model, record.num_slots)
         memory = mmap.mmap(fds[0], size)
         os.close(fds[0])

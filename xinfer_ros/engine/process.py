@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine process: torch, the scheduler and the lanes. Started by ``engine.link``, never by hand."""
+"""The engine process: torch, the scheduler and the lanes. Started by ``engine.link``."""
 
 import json
 import logging
@@ -34,9 +34,7 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
 
     :param link: SOCK_SEQPACKET connection to the front end
     """
-    model = make_model(
-        settings.model, seed=settings.model_seed, torch_threads=settings.torch_threads
-    )
+    model = make_model(settings.model, seed=settings.model_seed)
     size = slot_memory_bytes(model.contract, settings.num_slots)
     memory_fd = os.memfd_create('xinfer-slots')
     os.ftruncate(memory_fd, size)
@@ -53,9 +51,7 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
         with sending:
             link.send(encode(record))
 
-    scheduler = Scheduler(
-        make_policy(settings.scheduling_policy), {stage: 1 for stage in Stage}
-    )
+    scheduler = Scheduler(make_policy(settings.scheduling_policy), {stage: 1 for stage in Stage})
     pipeline = Pipeline(scheduler, model, MonotonicClock(), send)
 
     def receive() -> None:

@@ -32,7 +32,7 @@ class Registration:
     keyframe_spacing_ns: int
     horizon: int
     protocol_version: int
-    session: int
+    instance: int
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -138,17 +138,18 @@ class RobotRegister:
         check_registration(registration, contract)
         known = self._robots.get(registration.robot_id)
         if known is not None:
-            if known.session == registration.session and _same(known.registration, registration):
+            if known.registration == registration:
                 known.seen_ns = now_ns
                 return known, None
             silent_ns = now_ns - known.seen_ns
-            if known.session != registration.session and silent_ns <= self.lease_ns:
+            is_other = known.registration.instance != registration.instance
+            if is_other and silent_ns <= self.lease_ns:
                 known.duplicates_refused += 1
                 raise Rejected(
                     Reason.DUPLICATE_ID,
-                    f'{registration.robot_id} is registered from {known.registration.namespace} and '
-                    f'was heard {silent_ns / 1e9:.1f} s ago; give each robot an id of its own, or wait '
-                    f'until it has been silent for {self.lease_ns / 1e9:g} s',
+                    f'{registration.robot_id} is registered from {known.registration.namespace} '
+                    f'and was heard {silent_ns / 1e9:.1f} s ago; give each robot its own id, or '
+                    f'wait until it has been silent for {self.lease_ns / 1e9:g} s',
                 )
         elif len(self._robots) >= self._max_robots:
             raise Rejected(
@@ -189,11 +190,3 @@ class RobotRegister:
 
 def _positions(wanted: Sequence[str], given: Sequence[str]) -> npt.NDArray[np.intp]:
     return np.array([given.index(name) for name in wanted], dtype=np.intp)
-
-
-def _same(a: Registration, b: Registration) -> bool:
-    return (a.namespace, a.joint_names, a.keyframe_spacing_ns) == (
-        b.namespace,
-        b.joint_names,
-        b.keyframe_spacing_ns,
-    )

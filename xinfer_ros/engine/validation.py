@@ -41,7 +41,8 @@ def check_observation(observation: Observation, robot: Robot, contract: ModelCon
     if observation.joint_names != registered.joint_names:
         raise Rejected(
             Reason.REJECTED_STATE,
-            f'joint names differ from the registration: expected {", ".join(registered.joint_names)}; '
+            'joint names differ from the registration: '
+            f'expected {", ".join(registered.joint_names)}; '
             f'received {", ".join(observation.joint_names) or "none"}',
         )
     num_joints = len(registered.joint_names)
@@ -86,5 +87,6 @@ def _check_leftover(observation: Observation, num_joints: int, contract: ModelCo
     if not 0 <= observation.commitment_steps <= len(leftover):
         raise Rejected(
             Reason.REJECTED_COMMITMENT,
-            f'{observation.commitment_steps} rows are to be frozen, the leftover has {len(leftover)}',
+            f'{observation.commitment_steps} rows are to be frozen, '
+            f'the leftover has {len(leftover)}',
         )

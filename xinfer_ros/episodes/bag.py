@@ -72,7 +72,7 @@ def find_bag(name: str, shipped: Path) -> Path:
             return candidate
     known = ', '.join(shipped_bags(shipped)) or 'none found'
     raise ConfigError(
-        f'bag {name!r}: no folder with a metadata.yaml; give a path, or one of the shipped: {known}'
+        f'bag {name!r}: no folder with a metadata.yaml; give a path, or one of: {known}'
     )
 
 

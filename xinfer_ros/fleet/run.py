@@ -95,7 +95,7 @@ class FleetRun:
     :param processes: the processes
     :param watch: what is heard of them
     :param clock: the steady clock
-    :param console: where the table goes; without a terminal a line every few seconds takes its place
+    :param console: where the table goes; without a terminal, a line every few seconds
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class FleetRun:
                 result = self._phases()
         else:
             result = self._phases()
-        title = f'{len(plan.robots)} robots, {plan.duration_s:g} s after {plan.warm_up_s:g} s warm-up'
+        title = f'{len(plan.robots)} robots, {plan.duration_s:g} s after the warm-up'
         self._console.print(summary_table(title, result))
         for line in summary_lines(result):
             self._console.print(line, highlight=False)
@@ -178,7 +178,8 @@ class FleetRun:
         still = [r for r in self._plan.robots if r not in reports or not reports[r].ticks]
         state = 'is ready' if self._watch.server_is_ready else 'is not ready'
         return (
-            f'{", ".join(still)} did not move within {self._plan.start_timeout_s:g} s; the server {state}'
+            f'{", ".join(still)} did not move within {self._plan.start_timeout_s:g} s; '
+            f'the server {state}'
         )
 
     def _kill(self) -> None:
@@ -216,7 +217,7 @@ class FleetRun:
         )
         limit_s = RESUME_LIMIT_S if self._plan.kill == 'server' else RESUME_LIMIT_S - ready_s
         if after_ready_s > limit_s:
-            return [f'motion resumed {after_ready_s:.1f} s after the return, {limit_s:.1f} allowed']
+            return [f'motion resumed {after_ready_s:.1f} s after the return, not {limit_s:.1f}']
         return []
 
 

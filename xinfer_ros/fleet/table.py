@@ -39,9 +39,7 @@ def live_table(title: str, robots: Sequence[str], reports: Mapping[str, RobotRep
         table.add_row(
             robot,
             f'[{colour}]{report.phase.name.lower()}[/]',
-            *_numbers(
-                report.chunks, report.on_time, report.latency_p50_ns, report.latency_p99_ns
-            ),
+            *_numbers(report.chunks, report.on_time, report.latency_p50_ns, report.latency_p99_ns),
             str(report.starved_ticks),
             str(report.unanswered),
         )

@@ -84,8 +84,8 @@ def faults(result: FleetResult, allowed_starved_share: float) -> list[str]:
     found = []
     if result.starved_share > allowed_starved_share:
         found.append(
-            f'{result.total("starved_ticks")} of {result.total("ticks")} control ticks had no valid '
-            f'action ({100 * result.starved_share:.2f} %)'
+            f'{result.total("starved_ticks")} of {result.total("ticks")} control ticks had no '
+            f'valid action ({100 * result.starved_share:.2f} %)'
         )
     if unanswered := result.total('unanswered'):
         found.append(f'{unanswered} requests got no answer')

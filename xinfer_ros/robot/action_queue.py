@@ -73,7 +73,7 @@ class ActionQueue:
 
     def merge(self, start_step: int, rows: Rows) -> int:
         """
-        Let a new chunk take over: what is left of the old one is dropped, consumed rows are skipped.
+        Let a new chunk take over: the old one's rest is dropped, consumed rows are skipped.
 
         :param start_step: executed steps at the observation that the chunk answers [steps]
         :param rows: ``(H, num_joints)`` float32; not copied, must not be written to afterwards

@@ -55,7 +55,7 @@ class ChunkExecutor:
     """
     Executes chunks row by row and keeps one request in flight; knows nothing of ROS.
 
-    ``tick`` and ``begin_request`` belong to the control thread, the rest to any thread. Nothing waits.
+    ``tick`` and ``begin_request`` belong to the control thread, the rest to any. Nothing waits.
     """
 
     def __init__(self, settings: ExecutorSettings) -> None:
@@ -198,7 +198,7 @@ class ChunkExecutor:
         return Reason.OK
 
     def granted(self, grant: Grant, now_ns: int) -> None:
-        """Take in a (renewed) registration; a request of another epoch is not waited for any more."""
+        """Take in a (renewed) registration; requests of another epoch are given up."""
         with self._lock:
             before = self.session.grant
             self.session.granted(grant, now_ns)
@@ -207,7 +207,7 @@ class ChunkExecutor:
                 self._next_send.withdraw()
 
     def start_episode(self) -> int:
-        """Start over: the queue is emptied, what is in flight will be refused; return the episode."""
+        """Start over with an empty queue, refuse what is in flight; return the episode."""
         with self._lock:
             self._episode += 1
             self._moving = False

@@ -17,7 +17,7 @@ class ControlLoop:
     """
     Calls tasks at the instants that they ask for, all in one thread.
 
-    A task gets the present time [ns] and returns when it wants to be called next, None for never again.
+    A task gets the present time [ns] and returns when it wants to be called next, None for never.
     An exception in a task ends the loop: ``failure`` holds it, and the owner must end the process.
 
     :param clock: the steady clock

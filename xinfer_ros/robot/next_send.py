@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from xinfer_ros.core.request import retry_after_ns
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InFlight:
     """The request that a robot waits for."""
@@ -18,8 +19,8 @@ class NextSend:
     """
     The rule ``s' = max(s + TE, r)``: at most one request in flight.
 
-    After an answer without rows the next request waits ``backoff_ns``, so that a refusing server is not
-    flooded; a request without any answer is given up after ``retry_after_ns`` and asked anew.
+    After an answer without rows the next request waits ``backoff_ns``, so that a refusing server
+    is not flooded; a request without any answer is given up after ``retry_after_ns``.
 
     :param minimum_period_ns: ``TE`` [ns]
     :param backoff_ns: pause after a refusal [ns]

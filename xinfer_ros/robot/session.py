@@ -3,8 +3,6 @@
 
 from dataclasses import dataclass
 
-from xinfer_ros.errors import Reason
-
 ASK_AGAIN_NS = 500_000_000
 ANSWER_TIMEOUT_NS = 2_000_000_000
 
@@ -28,9 +26,9 @@ class SessionKeeper:
     """
     Decides when to ask for registration; the node does the asking.
 
-    Asked for: when there is no grant; when the server announces another epoch; when nothing was sent for
-    a third of the lease. Refused or unanswered: again after half a second, without end, since a robot
-    must come back by itself.
+    Asked for: when there is no grant; when the server announces another epoch; when nothing was
+    sent for a third of the lease. Refused or unanswered: again after a pause, without end, since
+    a robot must come back by itself.
     """
 
     def __init__(self) -> None:
@@ -50,23 +48,17 @@ class SessionKeeper:
         """Return whether this robot has ever held a session."""
         return session in self._past
 
-    def due(self, now_ns: int) -> int | None:
-        """
-        Return the session to offer, 0 for a new one; None if nothing is to be asked now.
-
-        :param now_ns: present time [ns]
-        """
+    def due(self, now_ns: int) -> bool:
+        """Return whether to ask for registration, or for its renewal, now."""
         if self._asked_ns is not None:
             if now_ns - self._asked_ns < ANSWER_TIMEOUT_NS:
-                return None
+                return False
             self._asked_ns = None
         if self._not_before_ns is not None and now_ns < self._not_before_ns:
-            return None
-        known = self._grant.session if self._grant is not None else 0
-        if not self._valid:
-            return known
-        assert self._grant is not None
-        return known if now_ns - self._last_sign_ns > self._grant.lease_ns // 3 else None
+            return False
+        if not self._valid or self._grant is None:
+            return True
+        return now_ns - self._last_sign_ns > self._grant.lease_ns // 3
 
     def asked(self, now_ns: int) -> None:
         """Note that a registration is under way."""
@@ -83,22 +75,20 @@ class SessionKeeper:
         self._asked_ns, self._not_before_ns = None, None
         self._last_sign_ns = now_ns
 
-    def refused(self, reason: Reason, now_ns: int) -> None:
-        """Note a refusal; a session that the server gave to another robot is not offered again."""
-        if reason is Reason.DUPLICATE_ID:
-            self._grant = None
+    def refused(self, now_ns: int) -> None:
+        """Note a refusal."""
         self._valid = False
         self._asked_ns, self._not_before_ns = None, now_ns + ASK_AGAIN_NS
 
     def server_announced(self, epoch: int, *, ready: bool) -> None:
-        """Take in the server's latched state: another epoch means that the lease must be renewed."""
+        """Take in the server's latched state: with another epoch the lease must be renewed."""
         if self._grant is None or epoch != self._grant.epoch:
             self._valid = False
             if ready:
                 self._asked_ns, self._not_before_ns = None, None
 
     def doubted(self, now_ns: int) -> None:
-        """Note that a request got no answer: the lease is renewed at once, requests go on meanwhile."""
+        """Note that a request got no answer: the lease is renewed at once, requests go on."""
         if self._grant is not None:
             self._last_sign_ns = now_ns - self._grant.lease_ns
 

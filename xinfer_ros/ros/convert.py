@@ -11,8 +11,8 @@ from xinfer_ros.core.chunk import Answer, ServerTimes
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
 from xinfer_ros.core.observation import CameraFrame, Observation
-from xinfer_ros.engine.front_end import ServerStatus
 from xinfer_ros.engine.robots import PROTOCOL_VERSION, Registration
+from xinfer_ros.engine.status import ServerStatus
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.msg import (
     ActionChunk,
@@ -141,8 +141,8 @@ def to_answer(message: Any) -> Answer:
     """
     Return a message as an answer.
 
-    :raises Rejected: REJECTED_COLUMNS if the rows do not fit their names, REJECTED_ROWS if the reason
-        is not one of ours
+    :raises Rejected: REJECTED_COLUMNS if the rows do not fit their names, REJECTED_ROWS if the
+        reason is not one of ours
     """
     try:
         reason = Reason(message.reason)
@@ -175,7 +175,7 @@ def to_registration(request: Any) -> Registration:
         keyframe_spacing_ns=request.keyframe_spacing_ns,
         horizon=request.horizon,
         protocol_version=request.protocol_version,
-        session=request.session,
+        instance=request.instance,
     )
 
 
@@ -186,7 +186,7 @@ def from_registration(registration: Registration, encoding: str) -> Any:
     request.joint_names = list(registration.joint_names)
     request.cameras = [CameraSpec(name=name, encoding=encoding) for name in registration.cameras]
     request.keyframe_spacing_ns = registration.keyframe_spacing_ns
-    request.horizon, request.session = registration.horizon, registration.session
+    request.horizon, request.instance = registration.horizon, registration.instance
     request.protocol_version = PROTOCOL_VERSION
     return request
 

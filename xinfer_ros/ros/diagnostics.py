@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the nodes say on /diagnostics."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
-from xinfer_ros.engine.front_end import FrontEnd, ServerPhase
+from xinfer_ros.engine.front_end import FrontEnd
+from xinfer_ros.engine.status import ServerPhase
 from xinfer_ros.ros.qos import Mismatch
 
 ERROR, OK, WARN = DiagnosticStatus.ERROR, DiagnosticStatus.OK, DiagnosticStatus.WARN
 
 
 def _status(
-    level: bytes, name: str, text: str, values: dict[str, object] | None = None
+    level: bytes, name: str, text: str, values: Mapping[str, object] | None = None
 ) -> DiagnosticStatus:
     pairs = [KeyValue(key=key, value=str(value)) for key, value in (values or {}).items()]
     return DiagnosticStatus(level=level, name=name, message=text, values=pairs)
@@ -42,7 +43,7 @@ def mismatch_statuses(name: str, mismatched: Sequence[Mismatch]) -> list[Diagnos
 def server_diagnostics(
     node: Any, front_end: FrontEnd, mismatched: Sequence[Mismatch]
 ) -> DiagnosticArray:
-    """Return the state of the server: phase, counters, refused duplicates, unmatched publishers."""
+    """Return the server's phase, counters, refused duplicates and unmatched publishers."""
     name, status = node.get_fully_qualified_name(), front_end.status()
     ready = status.phase is ServerPhase.READY
     counts = {reason.name: count for reason, count in front_end.tally.answered.items()}

@@ -16,9 +16,7 @@ def _build(argv: Sequence[str], stop: Stop) -> Any:
     arguments = node_arguments(argv, 'executor', '/robot')
     for path in arguments.files:
         check_sections(path, [arguments.full_name])
-    config = resolve(
-        ExecutorConfig, arguments.full_name, arguments.files, arguments.overrides
-    )
+    config = resolve(ExecutorConfig, arguments.full_name, arguments.files, arguments.overrides)
     return _session(arguments, config, stop)
 
 

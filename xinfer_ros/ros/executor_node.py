@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The executor node: the robot's side of the fleet, around a chunk executor."""
 
+import secrets
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -39,12 +40,13 @@ class ExecutorNode(Node):
         overrides = as_overrides(config)
         super().__init__(name, namespace=namespace, parameter_overrides=overrides)
         declare(self, config)
-        self._config, self._clock = config, MonotonicClock()
+        self._config, self._steady = config, MonotonicClock()
         self._robot_id = config.robot_id or namespace.strip('/').replace('/', '_')
         self._rate = TickRate(round(config.keyframe_spacing_s * 1e9))
         self._instruction = config.instruction
         self._notice = 'waiting for the first joint state'
         self._executor: ChunkExecutor | None = None
+        self._instance = secrets.randbits(63) | 1
         self._sensors = Sensors(self, config)
         self._command = CommandPublisher(self, config)
         self._observation_pub = self.create_publisher(Observation, 'observation', qos.OBSERVATION)
@@ -87,10 +89,9 @@ class ExecutorNode(Node):
         return ChunkExecutor(settings)
 
     def _ask(self, executor: ChunkExecutor, now_ns: int) -> None:
-        session = executor.session.due(now_ns)
-        if session is not None and self._register.service_is_ready():
+        if executor.session.due(now_ns) and self._register.service_is_ready():
             executor.session.asked(now_ns)
-            self._send_registration(executor, session)
+            self._send_registration(executor)
         if not executor.request_is_due(now_ns):
             return
         joint_names = executor.joint_names
@@ -109,7 +110,7 @@ class ExecutorNode(Node):
         message.keyframe_spacing_ns = round(self._config.keyframe_spacing_s * 1e9)
         self._observation_pub.publish(message)
 
-    def _send_registration(self, executor: ChunkExecutor, session: int) -> None:
+    def _send_registration(self, executor: ChunkExecutor) -> None:
         config = self._config
         registration = Registration(
             robot_id=self._robot_id,
@@ -119,21 +120,21 @@ class ExecutorNode(Node):
             keyframe_spacing_ns=round(config.keyframe_spacing_s * 1e9),
             horizon=0,
             protocol_version=PROTOCOL_VERSION,
-            session=session,
+            instance=self._instance,
         )
         request = convert.from_registration(registration, config.camera_transport)
         future = self._register.call_async(request)
         future.add_done_callback(lambda done: self._on_registered(executor, done.result()))
 
     def _on_registered(self, executor: ChunkExecutor, response: Any) -> None:
-        now_ns = self._clock.now_ns()
+        now_ns = self._steady.now_ns()
         if response.reason == Reason.OK:
             lease_ns = response.lease_ns
             grant = Grant(session=response.session, epoch=response.epoch, lease_ns=lease_ns)
             executor.granted(grant, now_ns)
             self._check_commitment(response.horizon)
             return
-        executor.session.refused(Reason(response.reason), now_ns)
+        executor.session.refused(now_ns)
         self._notice = f'{Reason(response.reason).name}: {response.detail}'
         if response.reason != Reason.NOT_READY:
             self.get_logger().error(
@@ -151,7 +152,7 @@ class ExecutorNode(Node):
             )
 
     def _on_chunk(self, message: Any) -> None:
-        executor, now_ns = self._executor, self._clock.now_ns()
+        executor, now_ns = self._executor, self._steady.now_ns()
         if executor is None:
             return
         try:
@@ -185,6 +186,4 @@ class ExecutorNode(Node):
         report = self._executor.report()
         self._state_pub.publish(convert.from_report(report))
         mismatched = self._sensors.mismatches()
-        self._diagnostics_pub.publish(
-            executor_diagnostics(self, report, self._notice, mismatched)
-        )
+        self._diagnostics_pub.publish(executor_diagnostics(self, report, self._notice, mismatched))

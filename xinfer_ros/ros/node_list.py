@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fleet consists of, said once: fleet.launch.py and ``xinfer fleet`` both start this list."""
+"""What a fleet consists of, said once: fleet.launch.py and ``xinfer fleet`` start this list."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class NodeSpec:
     """
     One process to start.
 
-    :param executable: its name in lib/xinfer_ros; the module is ``xinfer_ros.ros.<executable>_main``
+    :param executable: its name in lib/xinfer_ros, of module ``xinfer_ros.ros.<executable>_main``
     :param name: node name; empty if the process holds several nodes
     :param namespace: node namespace
     :param arguments: its own arguments
@@ -44,7 +44,7 @@ class FleetPlan:
     :param robots: ids of the robots
     :param bags: recordings; robot ``i`` plays ``bags[i % len(bags)]``
     :param files: parameter files, for any of the nodes
-    :param robots_per_process: robots that share a process; Fast DDS sees at most 32 processes a host
+    :param robots_per_process: robots in a process; Fast DDS sees at most 32 processes a host
     :param server: parameter values of the server, stronger than the files
     """
 
@@ -68,7 +68,7 @@ def fleet_nodes(plan: FleetPlan) -> list[NodeSpec]:
     """
     Return the processes of a fleet: the server, then the robots.
 
-    :raises ConfigError: if a parameter file has nothing for any of them, or there is no robot or bag
+    :raises ConfigError: if a parameter file is for none of them, or there is no robot or bag
     """
     if not plan.robots or not plan.bags:
         raise ConfigError('a fleet needs at least one robot and one bag')

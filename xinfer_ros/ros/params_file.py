@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameter files of ROS 2, read strictly: what a file says must have an effect, or the start stops."""
+"""Parameter files of ROS 2, read strictly: a file has an effect, or the start stops."""
 
 import difflib
 import re
@@ -53,7 +53,7 @@ def sections(path: Path) -> list[Section]:
     found = list(_walk(tree if tree is not None else {}, '', path))
     if not found:
         raise ConfigError(
-            f'{path}: no ros__parameters in it; expected: <node name>: ros__parameters: <key>: <value>'
+            f'{path}: no ros__parameters in it; expected: <node>: ros__parameters: <key>: <value>'
         )
     return found
 

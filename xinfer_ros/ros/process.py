@@ -98,8 +98,8 @@ def run_process(build: Callable[[Sequence[str], Stop], 'Any']) -> int:
     """
     Run a node process to its end and return its exit code.
 
-    :param build: reads the settings, then returns a context manager that gives (nodes, executor kind);
-        called before rclpy is up, so that a wrong setting is told at once
+    :param build: reads the settings and returns a context manager that gives (nodes, executor
+        kind); called before rclpy is up, so that a wrong setting is told at once
     """
     logging.basicConfig(format='[%(name)s] %(levelname)s: %(message)s', level=logging.INFO)
     stop = Stop()
@@ -115,7 +115,7 @@ def run_process(build: Callable[[Sequence[str], Stop], 'Any']) -> int:
                 executor.add_node(node)
             while not stop.is_requested:
                 executor.spin_once(timeout_sec=SPIN_S)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not cut the end short
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not cut this short
     except ConfigError as error:
         print(f'xinfer_ros: {error}', file=sys.stderr)
         return 2

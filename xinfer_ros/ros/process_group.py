@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts a node list as processes where there is no ``ros2 launch``; a stand-in, not a replacement."""
+"""Starts a node list as processes: a stand-in where there is no ``ros2 launch``."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ class ProcessGroup:
     The processes of a node list.
 
     :param specs: what to start
-    :param output: takes each line that a process writes, with its name in front; from several threads
+    :param output: takes each line of a process, with its name in front; from several threads
     """
 
     def __init__(self, specs: Sequence[NodeSpec], output: Callable[[str], None]) -> None:

@@ -57,7 +57,7 @@ def _session(
 
 
 def main() -> int:
-    """Play a bag as a robot: ``ros2 run xinfer_ros replay --ros-args -r __ns:=/r1 -p bag:=FOLDER``."""
+    """Play a bag: ``ros2 run xinfer_ros replay --ros-args -r __ns:=/r1 -p bag:=FOLDER``."""
     return run_process(_build)
 
 

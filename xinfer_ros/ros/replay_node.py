@@ -33,8 +33,8 @@ class ReplayNode(Node):
     """
     Publishes each message at its recorded time, under its recorded name in the node's namespace.
 
-    A loop starts a new episode, which the topic ``episode`` announces. ``play`` is called by the control
-    loop, in its thread.
+    A loop starts a new episode, which the topic ``episode`` announces. ``play`` is called by the
+    control loop, in its thread.
 
     :param namespace: namespace of the robot that is played
     :param config: settings

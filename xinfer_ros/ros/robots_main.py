@@ -81,13 +81,14 @@ def _session(plans: Sequence[RobotPlan], stop: Stop) -> Iterator[tuple[list[Any]
     executors = [ExecutorNode(plan.namespace, plan.executor) for plan in plans]
     replays = [ReplayNode(plan.namespace, plan.replay, plan.recording) for plan in plans]
     tasks = [*(node.play for node in replays), *(node.control_tick for node in executors)]
+    nodes: list[Any] = [*executors, *replays]
     loop = ControlLoop(MonotonicClock(), tasks, lambda: stop.request(1))
     loop.start()
     try:
-        yield [*executors, *replays], 'single'
+        yield nodes, 'single'
     finally:
         loop.close()
-        for node in [*executors, *replays]:
+        for node in nodes:
             node.destroy_node()
 
 

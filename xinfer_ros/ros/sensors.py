@@ -78,9 +78,7 @@ class Sensors:
         position = dict(zip(state.name, state.position, strict=False))
         missing = [name for name in joint_names if name not in position]
         if missing:
-            raise Rejected(
-                Reason.REJECTED_STATE, f'the joint state lacks {", ".join(missing)}'
-            )
+            raise Rejected(Reason.REJECTED_STATE, f'the joint state lacks {", ".join(missing)}')
         return np.array([position[name] for name in joint_names], np.float32), frames
 
     def _fresh(self, entry: tuple[Any, int] | None, what: str, now_ns: int) -> Any:

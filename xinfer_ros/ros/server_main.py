@@ -12,14 +12,11 @@ from xinfer_ros.ros.params_file import check_sections, resolve
 from xinfer_ros.ros.process import NodeArguments, Stop, node_arguments, run_process
 
 
-
 def _build(argv: Sequence[str], stop: Stop) -> Any:
     arguments = node_arguments(argv, SERVER_NAME, SERVER_NAMESPACE)
     for path in arguments.files:
         check_sections(path, [arguments.full_name])
-    config = resolve(
-        ServerConfig, arguments.full_name, arguments.files, arguments.overrides
-    )
+    config = resolve(ServerConfig, arguments.full_name, arguments.files, arguments.overrides)
     return _session(arguments, config, stop)
 
 

@@ -10,10 +10,11 @@ from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.chunk import Answer
 from xinfer_ros.core.clock import MonotonicClock
-from xinfer_ros.engine.front_end import FrontEnd, FrontEndSettings, ServerStatus
 from xinfer_ros.engine.engine_life import EngineWatch
+from xinfer_ros.engine.front_end import FrontEnd
 from xinfer_ros.engine.records import EngineSettings
 from xinfer_ros.engine.robots import Robot
+from xinfer_ros.engine.status import FrontEndSettings, ServerStatus
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.msg import ServerState
 from xinfer_ros.ros import convert, qos
@@ -30,8 +31,8 @@ class ServerNode(LifecycleNode):
     """
     Serves robots while active.
 
-    Configure starts the engine process, activate opens the registration, deactivate refuses new requests,
-    cleanup ends the engine.
+    Configure starts the engine process, activate opens the registration, deactivate refuses new
+    requests, cleanup ends the engine.
 
     :param name: node name
     :param namespace: node namespace
@@ -44,7 +45,7 @@ class ServerNode(LifecycleNode):
         super().__init__(name, namespace=namespace, parameter_overrides=overrides)
         declare(self, config)
         self._config, self._fatal = config, fatal
-        self._clock = MonotonicClock()
+        self._steady = MonotonicClock()
         self._front_end: FrontEnd | None = None
         self._ports: dict[Robot, RobotPort] = {}
         self._is_active = False
@@ -76,7 +77,7 @@ class ServerNode(LifecycleNode):
             decode_threads=config.decode_threads,
             first_epoch=first_epoch,
         )
-        self._front_end = FrontEnd(settings, self._clock, engine, self._answer, self._announce)
+        self._front_end = FrontEnd(settings, self._steady, engine, self._answer, self._announce)
         return TransitionCallbackReturn.SUCCESS
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
@@ -129,7 +130,7 @@ class ServerNode(LifecycleNode):
         return response
 
     def _observe(self, robot: Robot, message: Any) -> None:
-        arrival_ns = self._clock.now_ns()
+        arrival_ns = self._steady.now_ns()
         assert self._front_end is not None
         try:
             observation = convert.to_observation(message)
@@ -137,8 +138,8 @@ class ServerNode(LifecycleNode):
             self._front_end.refuse(robot, convert.address(message), refusal, arrival_ns)
             return
         if not self._is_active:
-            refusal = Rejected(Reason.NOT_READY, 'the server is not active')
-            self._front_end.refuse(robot, observation, refusal, arrival_ns)
+            inactive = Rejected(Reason.NOT_READY, 'the server is not active')
+            self._front_end.refuse(robot, observation, inactive, arrival_ns)
             return
         self._front_end.submit(robot, observation, arrival_ns)
 

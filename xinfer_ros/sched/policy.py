@@ -46,7 +46,7 @@ class SchedulingPolicy(Protocol):
 
         Called again after every launch, until it returns None.
 
-        :param view: state of the scheduler; only ready requests of a stage with a free lane may be named
+        :param view: state of the scheduler; only requests ready for a free lane may be named
         :param now_ns: present time [ns]
         """
         ...

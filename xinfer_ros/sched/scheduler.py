@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scheduler: live requests, their stages and slots. Values in, decisions out; time is an argument."""
+"""The scheduler: live requests and their stages. Values in, decisions out."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -94,7 +94,7 @@ class Scheduler:
         return list(running.requests)
 
     def set_budget(self, key: int, budget_ns: int, now_ns: int) -> None:
-        """Change the response budget of a request that waits or runs; an unknown key is ignored."""
+        """Change the response budget of a request that waits or runs; others are ignored."""
         for waiting in self._ready.values():
             for index, request in enumerate(waiting):
                 if request.key == key:

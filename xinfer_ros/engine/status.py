@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the front end is told at its start, and what it says of itself."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from xinfer_ros.errors import Reason
+
+
+class ServerPhase(IntEnum):
+    """What the server is doing; the constants of msg/ServerState.msg."""
+
+    STARTING = 0
+    READY = 1
+    STOPPED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStatus:
+    """What the server announces; fields as in msg/ServerState.msg."""
+
+    epoch: int
+    phase: ServerPhase
+    model: str
+    num_robots: int
+    max_robots: int
+    engine_pid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontEndSettings:
+    """
+    Settings of the front end; see config.ServerConfig.
+
+    :param first_epoch: number of the first engine life; differs from those of earlier servers
+    """
+
+    max_robots: int
+    lease_ns: int
+    reserved_ns: int
+    decode_threads: int
+    first_epoch: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counters of the server since its start."""
+
+    received: int = 0
+    answered: Counter[Reason] = field(default_factory=Counter)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interface between the engine and a model, and what every implementation needs of it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import Protocol
+
+from xinfer_ros.core.contract import ModelContract
+from xinfer_ros.core.slot import SlotArrays
+from xinfer_ros.core.stage import Stage
+
+
+class StagedModel(Protocol):
+    """
+    A model as three stages over static slots.
+
+    ``run`` is called from one thread a stage, so different stages run at once, always on different
+    slots: an implementation keeps no scratch memory that two stages share.
+    """
+
+    @property
+    def contract(self) -> ModelContract:
+        """Return the shapes that cross the border between robot and server."""
+        ...
+
+    def bind(self, slots: SlotArrays) -> None:
+        """
+        Take the slots and allocate the state of each between its stages.
+
+        :param slots: laid out for ``contract``; kept
+        :raises ConfigError: if the arrays do not fit the contract
+        """
+        ...
+
+    def run(self, stage: Stage, slot_ids: Sequence[int]) -> None:
+        """
+        Run one stage of some requests and return when it is done.
+
+        ViT reads pictures, Prefill state and instruction, Action leftover, commitment and seed.
+        Action writes ``slots.actions`` in robot units.
+
+        :param stage: the stage
+        :param slot_ids: slots of the requests, at least one, no two alike
+        :raises Rejected: REJECTED_INSTRUCTION if an instruction does not fit the model
+        :raises ModelError: if the model is not bound or a stage came out of order
+        """
+        ...
+
+    def warm_up(self) -> None:
+        """Run every stage on slot 0 until it has its usual speed; leaves the slot as it was."""
+        ...
+
+
+def frozen_steps(slots: SlotArrays, slot: int, max_commitment_steps: int) -> int:
+    """Return the rows of the next chunk that must equal the leftover: ``d``, clamped [steps]."""
+    return max(
+        0,
+        min(
+            int(slots.commitment_steps[slot]),
+            int(slots.leftover_steps[slot]),
+            max_commitment_steps,
+        ),
+    )
+
+
+@contextmanager
+def preserved_slot(slots: SlotArrays, slot: int) -> Iterator[None]:
+    """Put everything in ``slot`` back as it was at the end of the block."""
+    names = [field.name for field in fields(slots) if field.name != 'images']
+    arrays = [*slots.images, *(getattr(slots, name) for name in names)]
+    saved = [array[slot].copy() for array in arrays]
+    try:
+        yield
+    finally:
+        for array, before in zip(arrays, saved, strict=True):
+            array[slot] = before
+
+
+def write_sample(slots: SlotArrays, slot: int, instruction: str) -> None:
+    """
+    Fill ``slot`` with a harmless request: grey pictures, state 0, nothing left over.
+
+    :param instruction: its UTF-8 must fit ``slots.instruction``
+    """
+    text = instruction.encode()[: slots.instruction.shape[1]]
+    for image in slots.images:
+        image[slot] = 128
+    slots.camera_present[slot] = True
+    slots.state[slot] = 0.0
+    slots.instruction[slot, : len(text)] = memoryview(text)
+    slots.instruction_bytes[slot] = len(text)
+    slots.leftover[slot] = 0.0
+    slots.leftover_steps[slot] = 0
+    slots.commitment_steps[slot] = 0
+    slots.seed[slot] = 0

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The language model of π0.5: a Gemma decoder that only fills a key-value cache."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+_EPSILON = 1e-6
+_ROPE_BASE = 10000.0
+
+Angles = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GemmaConfig:
+    """
+    Sizes of a Gemma decoder: the language model or the action expert.
+
+    :param hidden: width of a token
+    :param layers: number of layers
+    :param mlp: width of the hidden layer of the MLP
+    :param heads: number of query heads
+    :param kv_heads: number of key and value heads, divides ``heads``
+    :param head_dim: width of a head, even
+    :raises ValueError: if the heads do not fit together
+    """
+
+    hidden: int
+    layers: int
+    mlp: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that do not fit together."""
+        if self.heads % self.kv_heads or self.head_dim % 2:
+            raise ValueError(
+                f'{self.heads} query heads, {self.kv_heads} key heads of width {self.head_dim}: '
+                'the key heads must divide the query heads and the width must be even'
+            )
+
+    @property
+    def kv_width(self) -> int:
+        """Return the width of all keys of one token."""
+        return self.kv_heads * self.head_dim
+
+
+def normalise_rms(x: Tensor, scale: Tensor | None = None) -> Tensor:
+    """
+    Return ``x`` with a root mean square of 1 along its last axis, times ``scale``.
+
+    :param x: ``(..., width)``
+    :param scale: ``(width,)`` float32, None for 1
+    :returns: ``(..., width)`` float32
+    """
+    wide = x.float()
+    # A norm is one reduction; torch's rms_norm runs six operations on a CPU.
+    length: Tensor = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
+    inverse = length.square_().mul_(1.0 / x.shape[-1]).add_(_EPSILON).rsqrt_()
+    return wide * inverse if scale is None else wide * inverse * scale
+
+
+def rope_angles(positions: Tensor, head_dim: int) -> Angles:
+    """
+    Return cosine and signed sine of the rotary angles.
+
+    :param positions: ``(B, T)`` integers
+    :returns: two arrays ``(B, 1, T, head_dim)`` float32, to broadcast over heads; the sine of the
+        first half is negated, as ``rotate`` needs it
+    """
+    exponent = torch.arange(0, head_dim, 2, device=positions.device, dtype=torch.float32)
+    frequencies = _ROPE_BASE ** (-exponent / head_dim)
+    angles = positions[:, None, :, None].float() * frequencies
+    cosine, sine = angles.cos(), angles.sin()
+    return torch.cat((cosine, cosine), dim=-1), torch.cat((-sine, sine), dim=-1)
+
+
+def rotate(x: Tensor, angles: Angles) -> Tensor:
+    """Return heads ``(B, heads, T, head_dim)`` turned by ``angles``; halves are the pairs."""
+    cosine, signed_sine = angles
+    swapped = x.roll(x.shape[-1] // 2, dims=-1)
+    return torch.addcmul(x * cosine, swapped, signed_sine).to(x.dtype)
+
+
+def key_bias(present: Tensor, dtype: torch.dtype) -> Tensor:
+    """
+    Return what to add to the scores of keys: 0 where present, minus infinity elsewhere.
+
+    :param present: ``(B, T)`` bool
+    :returns: ``(B, 1, 1, T)``, the same for all heads and queries
+    """
+    bias = torch.zeros_like(present, dtype=dtype).masked_fill_(~present, -math.inf)
+    return bias[:, None, None, :]
+
+
+class RmsNorm(nn.Module):
+    """Root mean square norm whose scale is ``1 + weight``."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return an array like ``x``."""
+        return normalise_rms(x, 1.0 + self.weight.float()).to(x.dtype)
+
+
+class Attention(nn.Module):
+    """Projections of grouped-query attention, and the attention itself over given keys."""
+
+    def __init__(self, config: GemmaConfig) -> None:
+        super().__init__()
+        self.config = config
+        query_width = config.heads * config.head_dim
+        self.q_proj = nn.Linear(config.hidden, query_width, bias=False)
+        self.k_proj = nn.Linear(config.hidden, config.kv_width, bias=False)
+        self.v_proj = nn.Linear(config.hidden, config.kv_width, bias=False)
+        self.o_proj = nn.Linear(query_width, config.hidden, bias=False)
+
+    def _split(self, x: Tensor) -> Tensor:
+        batch, tokens, _ = x.shape
+        return x.view(batch, tokens, -1, self.config.head_dim).transpose(1, 2)
+
+    def keys_values(self, x: Tensor, angles: Angles) -> tuple[Tensor, Tensor]:
+        """Return turned keys and values, each ``(B, kv_heads, T, head_dim)``."""
+        return rotate(self._split(self.k_proj(x)), angles), self._split(self.v_proj(x))
+
+    def forward(
+        self, x: Tensor, angles: Angles, keys: Tensor, values: Tensor, bias: Tensor
+    ) -> Tensor:
+        """
+        Let every token of ``x`` attend to all keys that are present.
+
+        :param x: ``(B, T, hidden)``
+        :param keys: ``(B, kv_heads, N, head_dim)``; values alike
+        :param bias: ``(B, 1, 1, N)`` from ``key_bias``
+        :returns: ``(B, T, hidden)``
+        """
+        batch, tokens, _ = x.shape
+        queries = rotate(self._split(self.q_proj(x)), angles)
+        # The bias does not depend on the query, so the heads of a group can queue up as more
+        # queries of one head: no copy of the keys for each head.
+        grouped = queries.reshape(batch, self.config.kv_heads, -1, self.config.head_dim)
+        mixed = functional.scaled_dot_product_attention(grouped, keys, values, attn_mask=bias)
+        heads = mixed.view(batch, self.config.heads, tokens, self.config.head_dim)
+        out: Tensor = self.o_proj(heads.transpose(1, 2).reshape(batch, tokens, -1))
+        return out
+
+
+class GatedMlp(nn.Module):
+    """GeGLU with the tanh form of GELU."""
+
+    def __init__(self, config: GemmaConfig) -> None:
+        super().__init__()
+        self.gate_proj = nn.Linear(config.hidden, config.mlp, bias=False)
+        self.up_proj = nn.Linear(config.hidden, config.mlp, bias=False)
+        self.down_proj = nn.Linear(config.mlp, config.hidden, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return an array like ``x``."""
+        gate = functional.gelu(self.gate_proj(x), approximate='tanh')
+        out: Tensor = self.down_proj(gate * self.up_proj(x))
+        return out
+
+
+class DecoderLayer(nn.Module):
+    """One pre-norm layer of the language model."""
+
+    def __init__(self, config: GemmaConfig) -> None:
+        super().__init__()
+        self.input_layernorm = RmsNorm(config.hidden)
+        self.self_attn = Attention(config)
+        self.post_attention_layernorm = RmsNorm(config.hidden)
+        self.mlp = GatedMlp(config)
+
+
+class LanguageModel(nn.Module):
+    """
+    Gemma, used for its keys and values only; the final norm is loaded but never applied.
+
+    :param config: sizes
+    :param vocabulary: number of token ids
+    """
+
+    def __init__(self, config: GemmaConfig, vocabulary: int) -> None:
+        super().__init__()
+        self.config = config
+        self.embed_tokens = nn.Embedding(vocabulary, config.hidden)
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
+        self.norm = RmsNorm(config.hidden)
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        """Return ``(B, T, hidden)`` for token ids ``(B, T)``, scaled by the root of the width."""
+        out: Tensor = self.embed_tokens(tokens) * self.config.hidden**0.5
+        return out
+
+    def fill_cache(self, x: Tensor, present: Tensor) -> Tensor:
+        """
+        Return the keys and values of every layer; all present tokens see each other.
+
+        :param x: ``(B, T, hidden)``
+        :param present: ``(B, T)`` bool, False for padding and missing cameras
+        :returns: ``(B, layers, 2, T, kv_width)``, keys first
+        """
+        angles = rope_angles(present.long().cumsum(1) - 1, self.config.head_dim)
+        bias = key_bias(present, x.dtype)
+        cache = []
+        for index, layer in enumerate(cast('Iterable[DecoderLayer]', self.layers)):
+            normed = layer.input_layernorm(x)
+            keys, values = layer.self_attn.keys_values(normed, angles)
+            cache.append(torch.stack((keys, values), dim=1))
+            if index + 1 < len(self.layers):  # nothing reads what the last layer would add
+                x = x + layer.self_attn(normed, angles, keys, values, bias)
+                x = x + layer.mlp(layer.post_attention_layernorm(x))
+        stacked = torch.stack(cache, dim=1)  # (B, layers, 2, kv_heads, T, head_dim)
+        return stacked.transpose(3, 4).flatten(4)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Pictures of robots to pictures of the model: decoded, red first, fitted into the model's size.
+
+Used by the front end too, so this module and what it imports never import torch.
+"""
+
+import array
+import re
+from typing import TypeAlias
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from xinfer_ros.models.image_header import ImageError, check_size, read_header
+
+__all__ = ['ImageError', 'decode_compressed', 'decode_raw', 'fit_size']
+
+Bytes: TypeAlias = 'bytes | bytearray | memoryview | array.array[int] | npt.NDArray[np.uint8]'
+Pixels = npt.NDArray[np.uint8]
+
+# Channels of a pixel and which of them are red, green and blue. 8UC3 is missing on purpose: it
+# does not say which end is red, and a wrong guess would fail silently.
+_RAW_ENCODINGS = {
+    'rgb8': (3, (0, 1, 2)),
+    'bgr8': (3, (2, 1, 0)),
+    'rgba8': (4, (0, 1, 2)),
+    'bgra8': (4, (2, 1, 0)),
+    'mono8': (1, (0, 0, 0)),
+}
+_FORMAT = re.compile(
+    r'\s*(?:(?P<source>\w+)\s*;)?\s*(?P<codec>jpe?g|png)(?:\s+compressed(?:\s+(?P<target>\w+))?)?\s*',
+    re.IGNORECASE,
+)
+_FORMATS_ALLOWED = (
+    "'jpeg', 'png' and '<encoding>; jpeg compressed <encoding>' (or png) with the encodings "
+    + ', '.join(_RAW_ENCODINGS)
+)
+_SHOWN_CHARACTERS = 60
+
+
+def decode_raw(
+    data: Bytes,
+    encoding: str,
+    height: int,
+    width: int,
+    step: int,
+    is_bigendian: bool,
+    out: Pixels,
+) -> None:
+    """
+    Write an uncompressed picture into ``out``.
+
+    :param data: ``height * step`` bytes
+    :param encoding: rgb8, bgr8, rgba8, bgra8 or mono8 (replicated); alpha is dropped
+    :param height: rows [pixels]
+    :param width: columns [pixels]
+    :param step: bytes from row to row, padding included
+    :param is_bigendian: without effect, as all accepted encodings have 8 bits
+    :param out: ``(h, w, 3)`` uint8, becomes RGB, fitted as ``fit_size`` says
+    :raises ImageError: if the encoding is another one or the sizes do not fit together
+    """
+    if encoding not in _RAW_ENCODINGS:
+        raise ImageError(
+            f'the encoding is {_shown(encoding)}; allowed are {", ".join(_RAW_ENCODINGS)}'
+        )
+    channels, order = _RAW_ENCODINGS[encoding]
+    check_size(height, width)
+    if step < width * channels:
+        raise ImageError(
+            f'the step is {step} bytes; {width} pixels of {encoding} need {width * channels}'
+        )
+    flat = np.frombuffer(data, np.uint8)
+    if flat.size != height * step:
+        raise ImageError(
+            f'the picture has {flat.size} bytes; {height} rows of {step} bytes are {height * step}'
+        )
+    rows = flat.reshape(height, step)[:, : width * channels]
+    _fit(rows.reshape(height, width, channels), order, out)
+
+
+def decode_compressed(
+    data: Bytes,
+    format: str,
+    out: Pixels,
+) -> None:
+    """
+    Write a JPEG or PNG into ``out``.
+
+    The file itself says where red is, as every viewer reads it; the encodings in ``format`` only
+    tell what the publisher had before it compressed, and are checked, not applied.
+
+    :param data: the file
+    :param format: free text of ``sensor_msgs/CompressedImage``, such as ``jpeg``,
+        ``rgb8; jpeg compressed bgr8``, ``bgr8; png compressed``
+    :param out: ``(h, w, 3)`` uint8, becomes RGB, fitted as ``fit_size`` says
+    :raises ImageError: if the format is another one or the data are not a complete picture of it
+    """
+    codec = _codec(format)
+    encoded = bytes(data)
+    header = read_header(encoded)
+    if header.codec != codec:
+        raise ImageError(f'the format says {codec}, the data are a {header.codec}')
+    try:
+        pixels = cv2.imdecode(
+            np.frombuffer(encoded, np.uint8), cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
+        )
+    except cv2.error as error:
+        raise ImageError(f'the {codec} is corrupt: {error.err}') from error
+    if pixels is None or pixels.shape != (header.height, header.width, 3):
+        raise ImageError(f'the {codec} is corrupt: it can not be decoded')
+    _fit(pixels.astype(np.uint8, copy=False), (2, 1, 0), out)
+
+
+def fit_size(height: int, width: int, target_height: int, target_width: int) -> tuple[int, int]:
+    """
+    Return the size of a picture that fills the target without changing its proportions.
+
+    It is put into the centre; what it leaves free is black.
+
+    :returns: height and width [pixels], at least 1
+    Source: openpi and LeRobot, ``resize_with_pad``.
+    """
+    ratio = max(height / target_height, width / target_width)
+    return max(1, int(height / ratio)), max(1, int(width / ratio))
+
+
+def _codec(text: str) -> str:
+    """Return ``jpeg`` or ``png`` as a compressed format names it."""
+    match = _FORMAT.fullmatch(text) if len(text) <= _SHOWN_CHARACTERS else None
+    encodings = (match['source'], match['target']) if match else ()
+    known = all(name is None or name.lower() in _RAW_ENCODINGS for name in encodings)
+    if match is None or not known:
+        raise ImageError(f'the format is {_shown(text)}; allowed are {_FORMATS_ALLOWED}')
+    return 'png' if match['codec'].lower() == 'png' else 'jpeg'
+
+
+def _shown(text: str) -> str:
+    """Return a quoted text of bounded length."""
+    cut = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + '…'
+    return repr(cut)
+
+
+def _fit(pixels: Pixels, order: tuple[int, int, int], out: Pixels) -> None:
+    """Scale ``pixels`` into the centre of ``out``; ``order`` says which channel is red, ..."""
+    target_height, target_width, _ = out.shape
+    height, width = fit_size(pixels.shape[0], pixels.shape[1], target_height, target_width)
+    if pixels.shape[:2] != (height, width):
+        scaled = cv2.resize(pixels, (width, height), interpolation=cv2.INTER_LINEAR)
+        pixels = scaled.astype(np.uint8, copy=False)
+    pixels = pixels.reshape(height, width, -1)  # OpenCV drops a single channel
+    top, left = (target_height - height) // 2, (target_width - width) // 2
+    if (height, width) != (target_height, target_width):
+        out[:] = 0
+    inside = out[top : top + height, left : left + width]
+    for channel, source in enumerate(order):
+        inside[..., channel] = pixels[..., source]

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The π0.5 model in three stages: pictures to features, prefix to cache, noise to actions."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from xinfer_ros.models.expert import ActionExpert, Modulation, Prefix, mixed_modulations
+from xinfer_ros.models.flow import RtcInputs, flow_times, integrate, time_embedding
+from xinfer_ros.models.gemma import GemmaConfig, LanguageModel
+from xinfer_ros.models.siglip import VisionConfig, VisionTower
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pi05Config:
+    """
+    Every size of a π0.5 model.
+
+    :param vision: the vision tower
+    :param language: the language model
+    :param expert: the action expert; layers, heads, kv heads and head width as in ``language``
+    :param vocabulary: number of token ids
+    :param horizon: rows of a chunk, ``H``
+    :param action_width: width of an action row in model space, at least the robot's joints
+    :param num_steps: Euler steps, ``K``
+    :raises ValueError: if expert and language model can not share a cache
+    """
+
+    vision: VisionConfig
+    language: GemmaConfig
+    expert: GemmaConfig
+    vocabulary: int
+    horizon: int
+    action_width: int
+    num_steps: int = 10
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that do not fit together."""
+        for name in ('layers', 'heads', 'kv_heads', 'head_dim'):
+            ours, theirs = getattr(self.expert, name), getattr(self.language, name)
+            if ours != theirs:
+                raise ValueError(
+                    f'the expert has {name} = {ours} and the language model {theirs}; '
+                    'they share a cache, so both must be equal'
+                )
+
+
+def published_config() -> Pi05Config:
+    """Return the sizes of the published checkpoints, 3.35 G parameters."""
+    return Pi05Config(
+        vision=VisionConfig(
+            height=224, width=224, patch=14, hidden=1152, layers=27, mlp=4304, heads=16
+        ),
+        language=GemmaConfig(hidden=2048, layers=18, mlp=16384, heads=8, kv_heads=1, head_dim=256),
+        expert=GemmaConfig(hidden=1024, layers=18, mlp=4096, heads=8, kv_heads=1, head_dim=256),
+        vocabulary=257152,
+        horizon=50,
+        action_width=32,
+    )
+
+
+class Pi05(nn.Module):
+    """
+    π0.5 for inference.
+
+    The stages share no scratch memory, so different threads may run different stages at once.
+    Call ``fix_times`` once after the weights are in place, on the device where they stay.
+
+    :param config: sizes
+    Source: published π0.5 checkpoints (LeRobot layout) and openpi.
+    """
+
+    def __init__(self, config: Pi05Config) -> None:
+        super().__init__()
+        self.config = config
+        width = config.expert.hidden
+        self.vision = VisionTower(config.vision)
+        self.projector = nn.Linear(config.vision.hidden, config.language.hidden)
+        self.language = LanguageModel(config.language, config.vocabulary)
+        self.expert = ActionExpert(config.expert)
+        self.action_in_proj = nn.Linear(config.action_width, width)
+        self.action_out_proj = nn.Linear(width, config.action_width)
+        self.time_mlp_in = nn.Linear(width, width)
+        self.time_mlp_out = nn.Linear(width, width)
+        self._modulations: tuple[tuple[Modulation, ...], ...] | None = None
+
+    @torch.inference_mode()
+    def fix_times(self) -> None:
+        """
+        Compute the norms' modulations of the ``K`` flow times and of time 0, once for all.
+
+        They depend on the weights only, and reading those layers' weights at every Euler step
+        would cost more than the rows of a small batch do.
+        """
+        weight = self.time_mlp_in.weight
+        times = torch.tensor((*flow_times(self.config.num_steps), 0.0), device=weight.device)
+        embedding = time_embedding(times, self.config.expert.hidden).to(weight.dtype)
+        condition = functional.silu(self.time_mlp_in(embedding))
+        condition = functional.silu(self.time_mlp_out(condition))
+        self._modulations = self.expert.modulations(condition)
+
+    @torch.inference_mode()
+    def vit(self, images: Tensor) -> Tensor:
+        """
+        Return the features of pictures, of any cameras and requests together.
+
+        :param images: ``(N, 3, height, width)``, [-1, 1]
+        :returns: ``(N, tokens, language width)``
+        """
+        features: Tensor = self.projector(self.vision(images))
+        return features
+
+    @torch.inference_mode()
+    def prefill(
+        self, features: Tensor, image_mask: Tensor, tokens: Tensor, token_mask: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """
+        Return the cache of the prefix: all cameras, then the prompt.
+
+        :param features: ``(B, cameras, camera tokens, language width)`` from ``vit``
+        :param image_mask: ``(B, cameras)`` bool, False where a camera is missing
+        :param tokens: ``(B, T)`` token ids of the prompt, padded on the right
+        :param token_mask: ``(B, T)`` bool, False for padding
+        :returns: cache ``(B, layers, 2, prefix, kv width)``, present ``(B, prefix)`` bool
+        """
+        x = torch.cat((features.flatten(1, 2), self.language.embed(tokens)), dim=1)
+        seen = image_mask[:, :, None].expand(-1, -1, features.shape[2]).flatten(1)
+        present = torch.cat((seen, token_mask), dim=1)
+        return self.language.fill_cache(x, present), present
+
+    @torch.inference_mode()
+    def action(
+        self, cache: Tensor, present: Tensor, noise: Tensor, rtc: RtcInputs | None = None
+    ) -> Tensor:
+        """
+        Return chunks in model space.
+
+        :param cache: ``(B, layers, 2, prefix, kv width)`` from ``prefill``; only read
+        :param present: ``(B, prefix)`` bool from ``prefill``
+        :param noise: ``(B, H, action_width)``, standard normal
+        :param rtc: ties to the leftovers, None for none
+        :returns: ``(B, H, action_width)``
+        :raises RuntimeError: if ``fix_times`` has not been called
+        """
+        if self._modulations is None:
+            raise RuntimeError('fix_times() must be called once after the weights are loaded')
+        modulations = self._modulations
+        prefix = Prefix(cache, present, noise.shape[1], self.config.expert.head_dim)
+
+        def velocity(step: int, x: Tensor) -> Tensor:
+            norms = modulations[step]
+            if rtc is not None and rtc.frozen is not None:
+                norms = mixed_modulations(rtc.frozen, modulations[-1], norms)
+            rows = self.expert(self.action_in_proj(x), norms, prefix)
+            found: Tensor = self.action_out_proj(rows)
+            return found
+
+        return integrate(velocity, noise, self.config.num_steps, rtc)

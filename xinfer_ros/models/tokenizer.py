@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prompts: from an instruction and a state to token ids."""
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+_STATE_BINS = 256
+
+
+class Tokenizer(Protocol):
+    """What a model needs of a tokenizer."""
+
+    def encode(self, text: str) -> list[int]:
+        """Return the token ids of ``text``, begin-of-sequence first."""
+        ...
+
+
+class ByteTokenizer:
+    """
+    One token a byte of UTF-8; needs no vocabulary file.
+
+    Ids are 0 padding, 1 end, 2 begin of sequence (as in Gemma), 3 + byte.
+    """
+
+    vocabulary = 3 + 256
+    begin_id = 2
+    first_byte_id = 3
+
+    def encode(self, text: str) -> list[int]:
+        """Return the token ids of ``text``, begin-of-sequence first."""
+        return [self.begin_id, *(self.first_byte_id + byte for byte in text.encode())]
+
+
+def digitise_state(state: npt.NDArray[np.float32]) -> list[int]:
+    """
+    Return the bin of each joint, of 256 over [-1, 1].
+
+    :param state: ``(action_dim,)`` normalised, without padding
+    :returns: integers from -1 (below -1) to 255
+    Source: openpi and LeRobot, π0.5 prompt.
+    """
+    edges = np.linspace(-1.0, 1.0, _STATE_BINS + 1)[:-1]
+    return [int(index) for index in np.digitize(state, edges) - 1]
+
+
+def state_prompt(instruction: str, state: npt.NDArray[np.float32]) -> str:
+    """
+    Return the prompt of π0.5.
+
+    :param instruction: what the robot shall do, in words
+    :param state: ``(action_dim,)`` normalised, without padding
+    Source: openpi and LeRobot, π0.5 prompt.
+    """
+    words = instruction.strip().replace('_', ' ').replace('\n', ' ')
+    numbers = ' '.join(str(index) for index in digitise_state(state))
+    return f'Task: {words}, State: {numbers};\nAction: '
+
+
+def longest_state_prompt_bytes(action_dim: int) -> int:
+    """Return the bytes of the longest prompt with an empty instruction."""
+    return len(state_prompt('', np.ones(action_dim, np.float32)).encode())
