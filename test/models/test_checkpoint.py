@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The strict loader of π0.5 checkpoints."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from xinfer_ros.errors import ModelError
+from xinfer_ros.models.checkpoint import load_pi05
+from xinfer_ros.models.gemma import GemmaConfig
+from xinfer_ros.models.pi05 import Pi05Config
+from xinfer_ros.models.siglip import VisionConfig
+
+_FILE = 'model.safetensors'
+_STORED = Path(__file__).parents[1] / 'data' / 'pi05_tiny' / _FILE
+_CONFIG = Pi05Config(
+    vision=VisionConfig(height=224, width=224, patch=28, hidden=64, layers=2, mlp=128, heads=4),
+    language=GemmaConfig(hidden=64, layers=2, mlp=128, heads=8, kv_heads=1, head_dim=16),
+    expert=GemmaConfig(hidden=32, layers=2, mlp=64, heads=8, kv_heads=1, head_dim=16),
+    vocabulary=1024,
+    horizon=16,
+    action_width=32,
+)
+_HEAD = 'model.paligemma_with_expert.paligemma.lm_head.weight'
+_EMBEDDING = 'model.paligemma_with_expert.paligemma.model.language_model.embed_tokens.weight'
+Weights = dict[str, torch.Tensor]
+
+
+@pytest.fixture
+def weights() -> Weights:
+    """Return the stored weights, free to be changed."""
+    return load_file(_STORED)
+
+
+def _load(weights: Weights, folder: Path) -> Weights:
+    save_file(weights, folder / _FILE)
+    return load_pi05(folder, _CONFIG).state_dict()
+
+
+def test_missing_weight_is_named(weights: Weights, tmp_path: Path) -> None:
+    del weights['model.time_mlp_in.bias']
+    with pytest.raises(ModelError, match=r'missing time_mlp_in\.bias'):
+        _load(weights, tmp_path)
+
+
+def test_surplus_weight_is_named(weights: Weights, tmp_path: Path) -> None:
+    weights['model.state_proj.weight'] = torch.zeros(2)
+    with pytest.raises(ModelError, match=r'surplus state_proj\.weight'):
+        _load(weights, tmp_path)
+
+
+def test_weight_of_another_shape_is_named_with_both_shapes(
+    weights: Weights, tmp_path: Path
+) -> None:
+    weights['model.action_in_proj.bias'] = torch.zeros(7)
+    with pytest.raises(ModelError, match=r'action_in_proj\.bias has shape \(7,\), expected \(32,'):
+        _load(weights, tmp_path)
+
+
+def test_many_problems_are_counted(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r'and \d+ more'):
+        _load({'model.odd': torch.zeros(1)}, tmp_path)
+
+
+def test_prefix_is_optional(weights: Weights, tmp_path: Path) -> None:
+    bare = {name.removeprefix('model.'): weight for name, weight in weights.items()}
+    found = _load(bare, tmp_path)
+    assert torch.equal(found['action_in_proj.bias'], weights['model.action_in_proj.bias'])
+
+
+def test_heads_that_are_never_used_may_be_absent(weights: Weights, tmp_path: Path) -> None:
+    _load({name: value for name, value in weights.items() if 'lm_head' not in name}, tmp_path)
+
+
+def test_tied_embedding_is_taken_from_the_head(weights: Weights, tmp_path: Path) -> None:
+    del weights[_EMBEDDING]
+    found = _load(weights, tmp_path)
+    assert torch.equal(found['language.embed_tokens.weight'], weights[_HEAD])
+
+
+def test_head_is_ignored_where_the_embedding_is_stored(weights: Weights, tmp_path: Path) -> None:
+    found = _load(weights, tmp_path)
+    assert torch.equal(found['language.embed_tokens.weight'], weights[_EMBEDDING])
+
+
+def test_absent_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r'model\.safetensors does not exist'):
+        load_pi05(tmp_path, _CONFIG)
+
+
+def test_unreadable_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / _FILE).write_bytes(b'no weights')
+    with pytest.raises(ModelError, match='not a readable safetensors file'):
+        load_pi05(tmp_path, _CONFIG)
+
+
+def test_weights_are_converted(tmp_path: Path) -> None:
+    model = load_pi05(_STORED.parent, _CONFIG, dtype=torch.bfloat16)
+    assert {weight.dtype for weight in model.parameters()} == {torch.bfloat16}
+    noise = torch.zeros(1, 16, 32, dtype=torch.bfloat16)
+    cache = torch.zeros(1, 2, 2, 3, 16, dtype=torch.bfloat16)
+    assert model.action(cache, torch.ones(1, 3, dtype=torch.bool), noise).isfinite().all()

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tiny model over slots."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+
+from xinfer_ros.core.slot import SlotArrays
+from xinfer_ros.core.stage import Stage
+from xinfer_ros.errors import ConfigError, ModelError, Reason, Rejected
+from xinfer_ros.models.echo import EchoModel
+from xinfer_ros.models.registry import echo_contract
+from xinfer_ros.models.tiny import TinyVla, seeded_pi05, tiny_config, tiny_statistics
+
+from .filled_slots import empty_slots, write_instruction, write_request
+
+_SLOTS = 6
+Actions = npt.NDArray[np.float32]
+
+
+@pytest.fixture(scope='module')
+def model() -> TinyVla:
+    """Return one tiny model; every test binds it to slots of its own."""
+    return TinyVla(seed=0)
+
+
+@pytest.fixture
+def slots(model: TinyVla) -> SlotArrays:
+    """Return bound slots; odd ones have a leftover and commitments of 3 and more."""
+    slots = empty_slots(model.contract, _SLOTS)
+    for slot in range(_SLOTS):
+        tied = slot % 2 == 1
+        write_request(
+            slots,
+            slot,
+            seed=slot,
+            statistics=tiny_statistics(),
+            leftover_steps=9 + slot if tied else 0,
+            commitment_steps=2 + slot if tied else 0,
+        )
+    model.bind(slots)
+    return slots
+
+
+def _answer(model: TinyVla, slots: SlotArrays, slot_ids: Sequence[int]) -> Actions:
+    for stage in Stage:
+        model.run(stage, slot_ids)
+    return slots.actions[list(slot_ids)].copy()
+
+
+def test_answers_are_finite_and_inside_the_joint_limits(model: TinyVla, slots: SlotArrays) -> None:
+    actions = _answer(model, slots, range(_SLOTS))
+    assert np.isfinite(actions).all()
+    assert (actions >= tiny_statistics().q01).all()
+    assert (actions <= tiny_statistics().q99).all()
+
+
+def test_same_request_gets_the_same_answer_whatever_the_global_seed(
+    model: TinyVla, slots: SlotArrays
+) -> None:
+    first = _answer(model, slots, [0])
+    torch.manual_seed(1)
+    other = TinyVla(seed=0)
+    other.bind(slots)
+    np.testing.assert_array_equal(_answer(other, slots, [0]), first)
+
+
+def test_making_a_model_leaves_the_global_generator_alone() -> None:
+    before = torch.get_rng_state()
+    seeded_pi05(tiny_config(), seed=3)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_another_seed_is_another_model(model: TinyVla, slots: SlotArrays) -> None:
+    first = _answer(model, slots, [0])
+    other = TinyVla(seed=1)
+    other.bind(slots)
+    assert np.abs(_answer(other, slots, [0]) - first).max() > 1e-2
+
+
+def test_batch_gives_what_its_requests_get_alone(model: TinyVla, slots: SlotArrays) -> None:
+    alone = np.concatenate([_answer(model, slots, [slot]) for slot in range(_SLOTS)])
+    slots.actions[:] = 0
+    np.testing.assert_allclose(_answer(model, slots, range(_SLOTS)), alone, atol=1e-5)
+    slots.actions[:] = 0
+    np.testing.assert_allclose(_answer(model, slots, [4, 1]), alone[[4, 1]], atol=1e-5)
+
+
+def test_committed_rows_are_those_of_the_leftover(model: TinyVla, slots: SlotArrays) -> None:
+    actions = _answer(model, slots, range(_SLOTS))
+    for slot in (1, 3, 5):
+        steps = 2 + slot
+        np.testing.assert_array_equal(actions[slot, :steps], slots.leftover[slot, :steps])
+        assert (actions[slot, steps] != slots.leftover[slot, steps]).any()
+
+
+def test_commitment_is_clamped_to_leftover_and_contract(model: TinyVla, slots: SlotArrays) -> None:
+    slots.commitment_steps[[1, 3]] = 16
+    slots.leftover_steps[1] = 4
+    actions = _answer(model, slots, [1, 3])
+    np.testing.assert_array_equal(actions[0, :4], slots.leftover[1, :4])
+    assert (actions[0, 4] != slots.leftover[1, 4]).any()
+    np.testing.assert_array_equal(actions[1, :8], slots.leftover[3, :8])
+    assert (actions[1, 8] != slots.leftover[3, 8]).any()
+
+
+def test_guidance_pulls_the_free_rows_towards_the_leftover(
+    model: TinyVla, slots: SlotArrays
+) -> None:
+    guided = _answer(model, slots, [5])[0]
+    slots.commitment_steps[5] = 0
+    free = _answer(model, slots, [5])[0]
+    following, leftover = slice(7, 10), slots.leftover[5]
+    gap = np.abs(guided[following] - leftover[following]).mean()
+    assert gap < 0.5 * np.abs(free[following] - leftover[following]).mean()
+
+
+def test_answer_depends_on_picture_state_words_and_seed(model: TinyVla, slots: SlotArrays) -> None:
+    first = _answer(model, slots, [0])
+
+    def moved() -> float:
+        change = float(np.abs(_answer(model, slots, [0]) - first).max())
+        write_request(slots, 0, seed=0, statistics=tiny_statistics())
+        return change
+
+    slots.images[2][0] = 0
+    assert moved() > 1e-3
+    slots.state[0, 5] += 0.5
+    assert moved() > 1e-3
+    write_instruction(slots, 0, 'fold the towel')
+    assert moved() > 1e-3
+    slots.seed[0] = 2**64 - 1
+    assert moved() > 1e-3
+
+
+def test_missing_camera_is_not_looked_at(model: TinyVla, slots: SlotArrays) -> None:
+    seen = _answer(model, slots, [0])
+    slots.camera_present[0, 1] = False
+    without = _answer(model, slots, [0])
+    assert np.abs(without - seen).max() > 1e-3
+    slots.images[1][0] = 255
+    np.testing.assert_array_equal(_answer(model, slots, [0]), without)
+
+
+def test_stages_of_different_slots_run_at_once_as_they_do_one_by_one(
+    model: TinyVla, slots: SlotArrays
+) -> None:
+    """Three lanes work on different slots; none gets another's answer (case SL-01)."""
+    serial = np.concatenate([_answer(model, slots, [slot]) for slot in range(_SLOTS)])
+    for _ in range(3):
+        slots.actions[:] = 0
+        with ThreadPoolExecutor(max_workers=3) as lanes:
+            for beat in range(_SLOTS + 2):  # a pipeline: at each beat three slots, three stages
+                running = [
+                    lanes.submit(model.run, stage, [beat - stage])
+                    for stage in Stage
+                    if 0 <= beat - stage < _SLOTS
+                ]
+                for unit in running:
+                    unit.result()
+        np.testing.assert_allclose(slots.actions, serial, atol=1e-5)
+
+
+def test_longest_instruction_of_the_contract_fits(model: TinyVla, slots: SlotArrays) -> None:
+    slots.state[0] = tiny_statistics().q99
+    write_instruction(slots, 0, 'x' * model.contract.max_instruction_bytes)
+    assert np.isfinite(_answer(model, slots, [0])).all()
+
+
+def test_prompt_that_does_not_fit_is_refused_and_not_cut(
+    model: TinyVla, slots: SlotArrays
+) -> None:
+    longer = empty_slots(echo_contract(), 1)  # has room for 400 bytes
+    write_instruction(longer, 0, 'x' * 400)
+    roomy = SlotArrays(
+        **{field.name: getattr(slots, field.name) for field in fields(slots)}
+        | {'instruction': longer.instruction, 'instruction_bytes': longer.instruction_bytes}
+    )
+    model.bind(roomy)
+    with pytest.raises(Rejected, match=r'room for 192; shorten the instruction of 400') as caught:
+        model.run(Stage.PREFILL, [0])
+    assert caught.value.reason is Reason.REJECTED_INSTRUCTION
+
+
+def test_instruction_that_is_not_utf8_is_refused(model: TinyVla, slots: SlotArrays) -> None:
+    slots.instruction[0, :2] = 0xFF
+    with pytest.raises(Rejected, match='not UTF-8'):
+        model.run(Stage.PREFILL, [0])
+
+
+def test_warm_up_leaves_slots_and_state_as_they_were(model: TinyVla, slots: SlotArrays) -> None:
+    model.run(Stage.VIT, [0])
+    model.run(Stage.PREFILL, [0])
+    watched = (slots.images[0], slots.images[2], slots.state, slots.instruction)
+    before = [array.tobytes() for array in watched]
+    slots.actions[0] = 7
+    model.warm_up()
+    assert [array.tobytes() for array in watched] == before
+    assert (slots.actions[0] == 7).all()
+    model.run(Stage.ACTION, [0])
+    continued = slots.actions[0].copy()
+    np.testing.assert_array_equal(_answer(model, slots, [0])[0], continued)
+
+
+def test_unbound_model_says_so() -> None:
+    with pytest.raises(ModelError, match=r'bind\(\)'):
+        TinyVla().run(Stage.VIT, [0])
+
+
+def test_slots_of_another_contract_are_refused(model: TinyVla) -> None:
+    other = EchoModel(echo_contract()).contract
+    with pytest.raises(ConfigError, match=r'\(16, 6\)'):
+        model.bind(empty_slots(other, 1))
