@@ -115,5 +115,6 @@ class TinyVla(StagedPi05):
                 prompt_tokens=_PROMPT_TOKENS,
                 noise_scale=_NOISE_SCALE,
                 clip_actions=True,
+                capture=True,
             ),
         )

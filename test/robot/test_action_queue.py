@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The action queue: no row twice, none left out, whatever happens beside it."""
+
+import os
+import random
+import sys
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xinfer_ros.errors import Reason, Rejected
+from xinfer_ros.robot.action_queue import ActionQueue, QueuedRow, handoff_row
+
+from .driven_robot import numbered_rows
+
+
+@pytest.fixture
+def frequent_switches() -> Iterator[None]:
+    """Let threads take turns as often as the interpreter can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures('frequent_switches')
+def test_concurrent_pop_and_merge_neither_repeat_nor_skip_a_row() -> None:
+    """CQ-03: 50-row chunks are merged beside the popping until 20 000 rows were popped."""
+    queue, goal = ActionQueue(2), 20_000
+    popped: list[QueuedRow] = []
+    done = threading.Event()
+    merged = []
+
+    def merge() -> None:
+        generator = random.Random(7)
+        chunk = 0
+        while not done.is_set():
+            start_step, leftover = queue.snapshot()
+            assert [int(step) for step in leftover[:, 0]] == list(
+                range(start_step, start_step + len(leftover))
+            )
+            rows = numbered_rows(start_step, 50, chunk=chunk)
+            for _ in range(generator.randrange(20)):
+                os.sched_yield()
+            try:
+                queue.merge(start_step, rows)
+            except Rejected as refusal:  # the other thread has run past the whole chunk
+                assert refusal.reason is Reason.STALE_CHUNK  # noqa: PT017
+            else:
+                chunk += 1
+        merged.append(chunk)
+
+    merger = threading.Thread(target=merge)
+    merger.start()
+    generator = random.Random(8)
+    while len(popped) < goal and merger.is_alive():
+        row = queue.pop()
+        if row is not None:
+            popped.append(row)
+        for _ in range(generator.randrange(3)):
+            os.sched_yield()
+    done.set()
+    merger.join()
+
+    assert [row.step for row in popped] == list(range(goal))
+    assert [int(row.values[0]) for row in popped] == list(range(goal))
+    chunks = [int(row.values[1]) for row in popped]
+    assert chunks == sorted(chunks)
+    assert merged[0] >= goal // 50
+
+
+operations = st.lists(
+    st.one_of(
+        st.tuples(st.just('pop'), st.integers(1, 9), st.just(0)),
+        st.tuples(st.just('merge'), st.integers(-12, 4), st.integers(0, 12)),
+        st.tuples(st.just('clear'), st.just(0), st.just(0)),
+        st.tuples(st.just('snapshot'), st.just(0), st.just(0)),
+    ),
+    max_size=40,
+)
+
+
+@settings(deadline=None, derandomize=True, max_examples=300)
+@given(operations)
+def test_queue_behaves_like_a_list_of_steps(sequence: list[tuple[str, int, int]]) -> None:
+    """The model is the list of (step, chunk) still to be executed, and the steps executed."""
+    queue = ActionQueue(2)
+    waiting: list[tuple[int, int]] = []
+    executed = 0
+    for number, (operation, first, second) in enumerate(sequence):
+        if operation == 'pop':
+            for _ in range(first):
+                row = queue.pop()
+                if not waiting:
+                    assert row is None
+                    continue
+                assert row is not None
+                step, chunk = waiting.pop(0)
+                assert (row.step, tuple(row.values)) == (step, (step, chunk))
+                assert step == executed
+                executed += 1
+        elif operation == 'merge':
+            start = executed + first
+            rows = numbered_rows(start, second, chunk=number)
+            if start <= executed < start + second:
+                assert queue.merge(start, rows) == executed - start
+                waiting = [(step, number) for step in range(executed, start + second)]
+            else:
+                with pytest.raises(Rejected) as caught:
+                    queue.merge(start, rows)
+                assert caught.value.reason is Reason.STALE_CHUNK
+        elif operation == 'clear':
+            queue.clear()
+            waiting = []
+        else:
+            steps, leftover = queue.snapshot()
+            assert steps == executed
+            assert [tuple(row) for row in leftover.tolist()] == waiting
+        assert len(queue) == len(waiting)
+        assert queue.executed_steps == executed
+
+
+@settings(deadline=None, derandomize=True)
+@given(st.integers(0, 100), st.integers(0, 60), st.integers(0, 200))
+def test_handoff_counts_consumed_rows_only(start: int, num_rows: int, executed: int) -> None:
+    if start <= executed < start + num_rows:
+        assert handoff_row(start, num_rows, executed) == executed - start
+    else:
+        with pytest.raises(Rejected, match=f'step {executed} is next') as caught:
+            handoff_row(start, num_rows, executed)
+        assert caught.value.reason is Reason.STALE_CHUNK
+
+
+def test_empty_queue_gives_nothing_and_counts_nothing() -> None:
+    queue = ActionQueue(3)
+    assert [queue.pop() for _ in range(21)] == [None] * 21
+    assert queue.executed_steps == 0
+    assert len(queue) == 0
+    assert queue.snapshot()[1].shape == (0, 3)
+
+
+def test_stale_chunk_leaves_the_queue_as_it_was() -> None:
+    queue = ActionQueue(2)
+    queue.merge(0, numbered_rows(0, 10, chunk=1))
+    for _ in range(4):
+        queue.pop()
+    for start, num_rows in ((0, 4), (5, 10), (0, 0)):
+        with pytest.raises(Rejected):
+            queue.merge(start, numbered_rows(start, num_rows, chunk=2))
+    assert queue.snapshot()[1][:, 0].tolist() == [4, 5, 6, 7, 8, 9]
+    assert queue.snapshot()[1][:, 1].tolist() == [1] * 6
+
+
+def test_clearing_forgets_rows_but_not_the_executed_steps() -> None:
+    queue = ActionQueue(2)
+    queue.merge(0, numbered_rows(0, 10))
+    for _ in range(3):
+        queue.pop()
+    queue.clear()
+    assert len(queue) == 0
+    assert queue.executed_steps == 3
+    assert queue.merge(3, numbered_rows(3, 5)) == 0
+
+
+def test_leftover_is_a_copy() -> None:
+    queue = ActionQueue(2)
+    queue.merge(0, numbered_rows(0, 3))
+    _, leftover = queue.snapshot()
+    leftover[:] = np.nan
+    row = queue.pop()
+    assert row is not None
+    assert row.values.tolist() == [0, 0]

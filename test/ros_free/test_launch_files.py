@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fleet.launch.py starts the node list, action by action; needs a ROS 2 with ``launch``."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from xinfer_ros.ros.node_list import FleetPlan, fleet_nodes, robot_ids
+
+LAUNCH = Path(__file__).parents[2] / 'launch'
+
+
+@pytest.fixture
+def fleet_launch() -> ModuleType:
+    """Return the module of fleet.launch.py."""
+    reason = 'launch_ros is not on PyPI: needs a sourced ROS 2 installation'
+    pytest.importorskip('launch_ros', reason=reason)
+    spec = importlib.util.spec_from_file_location('fleet_launch', LAUNCH / 'fleet.launch.py')
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _description(path: Path) -> object:
+    from launch.launch_description_sources import get_launch_description_from_python_launch_file
+
+    return get_launch_description_from_python_launch_file(str(path))
+
+
+def test_launch_file_starts_the_node_list(fleet_launch: ModuleType) -> None:
+    """Same executables, names, arguments and respawn, in the same order, by default and otherwise."""
+    from launch import LaunchContext
+    from launch.actions import DeclareLaunchArgument
+    from launch.utilities import perform_substitutions
+
+    context = LaunchContext()
+    defaults = {
+        entity.name: perform_substitutions(context, entity.default_value)
+        for entity in fleet_launch.generate_launch_description().entities
+        if isinstance(entity, DeclareLaunchArgument)
+    }
+    for robots in (defaults['robots'], '9'):
+        context.launch_configurations.update({**defaults, 'robots': robots})
+        actions = fleet_launch.fleet(context)
+        plan = FleetPlan(
+            robots=robot_ids(int(robots)),
+            bags=tuple(defaults['bags'].split(',')),
+            files=tuple(Path(name) for name in defaults['params_files'].split(',')),
+        )
+        nodes = fleet_nodes(plan)
+        assert [action.node_executable for action in actions] == [n.executable for n in nodes]
+        assert [action.node_package for action in actions] == ['xinfer_ros'] * len(nodes)
+        for action, node in zip(actions, nodes, strict=True):
+            words = [perform_substitutions(context, word) for word in action.cmd[1:]]
+            own = words[: words.index('--ros-args')] if '--ros-args' in words else words
+            assert tuple(own) == node.arguments
+
+
+@pytest.mark.parametrize('name', ['fleet.launch.py', 'replay.launch.py'])
+def test_launch_file_describes_every_argument(fleet_launch: ModuleType, name: str) -> None:
+    description = _description(LAUNCH / name)
+    arguments = description.get_launch_arguments()  # type: ignore[attr-defined]
+    assert arguments
+    assert all(argument.description for argument in arguments)

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scheduler: stage order, lanes, and one end for every request."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xinfer_ros.core.request import Request, Unit
+from xinfer_ros.core.stage import Stage
+from xinfer_ros.sched.fifo import Fifo
+from xinfer_ros.sched.policy import SchedulerView, Work
+from xinfer_ros.sched.scheduler import Scheduler
+
+from .requests import MS, request
+
+ONE_EACH = {stage: 1 for stage in Stage}
+
+
+def _keys(units: list[Unit]) -> list[tuple[Stage, list[int]]]:
+    return [(unit.stage, [r.key for r in unit.requests]) for unit in units]
+
+
+class AllAtOnce:
+    """Batches everything that is ready for a free lane; for the tests of batches."""
+
+    def choose(self, view: SchedulerView, now_ns: int) -> Work | None:
+        """Return all requests of the latest stage that may start."""
+        for stage in reversed(Stage):
+            if view.free[stage] > 0 and view.ready[stage]:
+                return Work(stage=stage, requests=tuple(view.ready[stage]))
+        return None
+
+
+def test_request_passes_its_stages_in_order_and_is_finished() -> None:
+    scheduler = Scheduler(Fifo(), ONE_EACH)
+    only = request(1)
+    scheduler.submit(only, 0)
+    for stage in Stage:
+        (unit,) = scheduler.dispatch(0)
+        assert (unit.stage, unit.requests) == (stage, (only,))
+        assert scheduler.dispatch(0) == []
+        finished, dropped = scheduler.complete(unit, 0)
+        assert finished == ([only] if stage is Stage.ACTION else [])
+        assert dropped == []
+    assert scheduler.dispatch(0) == []
+
+
+def test_lane_takes_no_more_units_than_its_limit() -> None:
+    scheduler = Scheduler(Fifo(), {Stage.VIT: 2, Stage.PREFILL: 1, Stage.ACTION: 1})
+    for key in range(1, 6):
+        scheduler.submit(request(key), 0)
+    units = scheduler.dispatch(0)
+    assert _keys(units) == [(Stage.VIT, [1]), (Stage.VIT, [2])]
+    scheduler.complete(units[0], 0)
+    assert _keys(scheduler.dispatch(0)) == [(Stage.PREFILL, [1]), (Stage.VIT, [3])]
+
+
+def test_lanes_work_side_by_side() -> None:
+    scheduler = Scheduler(Fifo(), ONE_EACH)
+    for key in (1, 2, 3):
+        scheduler.submit(request(key), 0)
+    (first,) = scheduler.dispatch(0)
+    scheduler.complete(first, 0)
+    prefill, vit = scheduler.dispatch(0)
+    scheduler.complete(vit, 0)
+    scheduler.complete(prefill, 0)
+    assert _keys(scheduler.dispatch(0)) == [
+        (Stage.ACTION, [1]),
+        (Stage.PREFILL, [2]),
+        (Stage.VIT, [3]),
+    ]
+
+
+def test_cancelled_request_that_waits_is_gone_at_once() -> None:
+    """SC-03: a superseded request is not computed."""
+    scheduler = Scheduler(Fifo(), ONE_EACH)
+    waiting = request(2)
+    scheduler.submit(request(1), 0)
+    scheduler.submit(waiting, 0)
+    (unit,) = scheduler.dispatch(0)
+    assert scheduler.cancel(2, 0) == waiting
+    assert scheduler.cancel(2, 0) is None
+    scheduler.complete(unit, 0)
+    assert _keys(scheduler.dispatch(0)) == [(Stage.PREFILL, [1])]
+
+
+def test_cancelled_request_that_runs_is_dropped_at_the_end_of_its_unit() -> None:
+    scheduler = Scheduler(Fifo(), ONE_EACH)
+    scheduler.submit(request(1), 0)
+    (unit,) = scheduler.dispatch(0)
+    assert scheduler.cancel(1, 0) is None
+    assert scheduler.cancel(1, 0) is None
+    finished, dropped = scheduler.complete(unit, 0)
+    assert (finished, [r.key for r in dropped]) == ([], [1])
+    assert scheduler.dispatch(0) == []
+
+
+def test_request_cancelled_in_its_last_stage_is_dropped_and_not_finished() -> None:
+    scheduler = Scheduler(Fifo(), ONE_EACH)
+    scheduler.submit(request(1), 0)
+    for _ in range(2):
+        scheduler.complete(scheduler.dispatch(0)[0], 0)
+    (unit,) = scheduler.dispatch(0)
+    scheduler.cancel(1, 0)
+    finished, dropped = scheduler.complete(unit, 0)
+    assert (finished, [r.key for r in dropped]) == ([], [1])
+
+
+def test_unknown_request_cannot_be_cancelled() -> None:
+    scheduler = Scheduler(Fifo(), ONE_EACH)
+    assert scheduler.cancel(7, 0) is None
+    scheduler.submit(request(7), 0)
+    (unit,) = scheduler.dispatch(0)
+    assert scheduler.complete(unit, 0) == ([], [])
+    assert _keys(scheduler.dispatch(0)) == [(Stage.PREFILL, [7])]
+
+
+def test_waiting_request_expires_when_its_robot_has_given_up() -> None:
+    scheduler = Scheduler(Fifo(), ONE_EACH)
+    for key, arrival_ms in ((1, 0), (2, 0), (3, 100)):
+        scheduler.submit(request(key, arrival_ms * MS), 0)
+    scheduler.dispatch(0)
+    assert scheduler.expire(500 * MS - 1) == []
+    assert [r.key for r in scheduler.expire(500 * MS)] == [2]
+    assert scheduler.expire(500 * MS) == []
+
+
+def test_running_request_does_not_expire_before_its_unit_ends() -> None:
+    scheduler = Scheduler(Fifo(), ONE_EACH)
+    scheduler.submit(request(1), 0)
+    (unit,) = scheduler.dispatch(0)
+    assert scheduler.expire(10**12) == []
+    scheduler.complete(unit, 10**12)
+    assert [r.key for r in scheduler.expire(10**12)] == [1]
+
+
+def test_failed_unit_ends_its_requests_and_frees_its_lane() -> None:
+    scheduler = Scheduler(AllAtOnce(), ONE_EACH)
+    for key in (1, 2):
+        scheduler.submit(request(key), 0)
+    (unit,) = scheduler.dispatch(0)
+    scheduler.cancel(2, 0)
+    assert [r.key for r in scheduler.fail(unit, 0)] == [1, 2]
+    scheduler.submit(request(3), 0)
+    (following,) = scheduler.dispatch(0)
+    assert scheduler.complete(following, 0) == ([], [])
+
+
+def test_only_the_cancelled_request_of_a_batch_is_dropped() -> None:
+    scheduler = Scheduler(AllAtOnce(), ONE_EACH)
+    for key in (1, 2, 3):
+        scheduler.submit(request(key), 0)
+    (unit,) = scheduler.dispatch(0)
+    scheduler.cancel(2, 0)
+    finished, dropped = scheduler.complete(unit, 0)
+    assert (finished, [r.key for r in dropped]) == ([], [2])
+    assert _keys(scheduler.dispatch(0)) == [(Stage.PREFILL, [1, 3])]
+
+
+@pytest.mark.parametrize('runs', [False, True])
+def test_budget_of_a_request_can_change_while_it_waits_or_runs(runs: bool) -> None:
+    scheduler = Scheduler(Fifo(), ONE_EACH)
+    scheduler.submit(request(1), 0)
+    unit = scheduler.dispatch(0)[0] if runs else None
+    scheduler.set_budget(1, 1000 * MS, 0)
+    scheduler.set_budget(99, 1 * MS, 0)
+    if unit is not None:
+        scheduler.complete(unit, 0)
+    assert scheduler.expire(2000 * MS - 1) == []
+    (expired,) = scheduler.expire(2000 * MS)
+    assert (expired.key, expired.budget_ns) == (1, 1000 * MS)
+
+
+operations = st.lists(
+    st.one_of(
+        st.tuples(st.just('submit'), st.integers(1, 600)),
+        st.tuples(st.sampled_from(['complete', 'complete', 'fail']), st.integers(0, 5)),
+        st.tuples(st.sampled_from(['cancel', 'budget']), st.integers(0, 20)),
+        st.tuples(st.just('pass'), st.integers(0, 400)),
+    ),
+    max_size=80,
+)
+limits = st.fixed_dictionaries({stage: st.integers(1, 3) for stage in Stage})
+
+
+class Audit:
+    """Runs a scheduler and holds its decisions against its rules."""
+
+    def __init__(self, scheduler: Scheduler, lanes: dict[Stage, int], in_order: bool) -> None:
+        self._scheduler, self._lanes, self._in_order = scheduler, lanes, in_order
+        self.now_ns = 0
+        self.stage: dict[int, Stage | None] = {}  # of live requests: the stage that comes next
+        self.running: dict[int, Unit] = {}
+        self.cancelled: set[int] = set()
+        self.ends: Counter[int] = Counter()
+        self._last_unit = 0
+
+    def dispatch(self) -> None:
+        """Start what the scheduler wants, and check each unit."""
+        busy = {r.key for unit in self.running.values() for r in unit.requests}
+        for unit in self._scheduler.dispatch(self.now_ns):
+            keys = [r.key for r in unit.requests]
+            assert unit.number > self._last_unit
+            self._last_unit = unit.number
+            assert keys
+            assert not busy & set(keys)
+            assert all(self.stage[key] is unit.stage for key in keys)
+            if self._in_order:
+                waiting = [k for k, s in self.stage.items() if s is unit.stage and k not in busy]
+                assert keys == [min(waiting)]
+            busy |= set(keys)
+            self.running[unit.number] = unit
+            on_lane = [u for u in self.running.values() if u.stage is unit.stage]
+            assert len(on_lane) <= self._lanes[unit.stage]
+        for stage, limit in self._lanes.items():  # nothing waits beside a free lane
+            used = sum(unit.stage is stage for unit in self.running.values())
+            ready = [k for k, s in self.stage.items() if s is stage and k not in busy]
+            assert used == limit or not ready
+
+    def end(self, requests: list[Request]) -> list[int]:
+        """Note that requests have ended; return their keys."""
+        keys = [r.key for r in requests]
+        for key in keys:
+            self.ends[key] += 1
+            self.cancelled.discard(key)
+            del self.stage[key]
+        return keys
+
+    def submit(self, key: int, budget_ms: int) -> None:
+        """Hand in a request."""
+        self._scheduler.submit(request(key, self.now_ns, budget_ms * MS), self.now_ns)
+        self.stage[key] = Stage.VIT
+
+    def complete(self, number: int) -> None:
+        """Let a unit end well."""
+        unit = self.running.pop(number)
+        finished, dropped = self._scheduler.complete(unit, self.now_ns)
+        keys = {r.key for r in unit.requests}
+        given_up = keys & self.cancelled
+        assert set(self.end(dropped)) == given_up
+        last = unit.stage is Stage.ACTION
+        assert set(self.end(finished)) == (keys - given_up if last else set())
+        for key in keys & set(self.stage):
+            self.stage[key] = unit.stage.following
+
+    def fail(self, number: int) -> None:
+        """Let a unit fail."""
+        unit = self.running.pop(number)
+        gone = self.end(self._scheduler.fail(unit, self.now_ns))
+        assert gone == [r.key for r in unit.requests]
+
+    def cancel(self, key: int) -> None:
+        """Cancel a request, which may wait, run, have ended or never have been."""
+        runs = any(r.key == key for unit in self.running.values() for r in unit.requests)
+        gone = self._scheduler.cancel(key, self.now_ns)
+        assert (gone is not None) == (key in self.stage and not runs)
+        if gone is not None:
+            assert self.end([gone]) == [key]
+        elif runs:
+            self.cancelled.add(key)
+
+    def expire(self) -> None:
+        """Let time have its way."""
+        busy = {r.key for unit in self.running.values() for r in unit.requests}
+        expired = self._scheduler.expire(self.now_ns)
+        assert all(self.now_ns >= r.expires_ns for r in expired)
+        assert not busy & set(self.end(expired))
+
+
+@pytest.mark.parametrize('policy', [Fifo, AllAtOnce])
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(lanes=limits, sequence=operations)
+def test_every_request_keeps_the_order_of_stages_and_ends_exactly_once(
+    policy: type[Fifo] | type[AllAtOnce],
+    lanes: dict[Stage, int],
+    sequence: list[tuple[str, int]],
+) -> None:
+    """Stage order, lane limits, order of arrival (fifo), and one end each, whatever happens."""
+    audit = Audit(scheduler := Scheduler(policy(), lanes), lanes, policy is Fifo)
+    submitted = 0
+    for operation, value in sequence:
+        if operation == 'submit':
+            submitted += 1
+            audit.submit(submitted, value)
+        elif operation == 'pass':
+            audit.now_ns += value * MS
+        elif operation == 'cancel':
+            audit.cancel(value)
+        elif operation == 'budget':
+            scheduler.set_budget(value, 5 * MS, audit.now_ns)
+        elif audit.running:
+            number = sorted(audit.running)[value % len(audit.running)]
+            if operation == 'complete':
+                audit.complete(number)
+            else:
+                audit.fail(number)
+        audit.expire()
+        audit.dispatch()
+    while audit.running:
+        audit.complete(min(audit.running))
+        audit.dispatch()
+    assert not audit.stage
+    assert audit.ends == Counter(range(1, submitted + 1))
