@@ -26,7 +26,7 @@ def action(spec: NodeSpec) -> Node:
         arguments=list(spec.arguments),
         parameters=[*map(str, spec.files), *([dict(spec.parameters)] if spec.parameters else [])],
         respawn=spec.respawn,
-        respawn_delay=1.0,
+        respawn_delay=0.5,
         output='screen',
         **named,
     )

@@ -13,6 +13,9 @@ SettingsT = TypeVar('SettingsT')
 MAX_BUDGET_S = 60.0
 
 
+_EXECUTOR_DOC = 'rclpy executor: events costs a third a message, single is the proven one'
+
+
 def _setting(
     default: Any,
     doc: str,
@@ -44,13 +47,13 @@ class ServerConfig:
     )  # fmt: skip
     decode_threads: int = _setting(1, 'threads that decode pictures', low=1, high=32)
     torch_threads: int = _setting(1, 'CPU threads of one stage', low=1, high=64)
+    spare_engine: bool = _setting(
+        True, 'keep a second engine process with everything imported, for a quick restart'
+    )
     engine_start_timeout_s: float = _setting(
         60.0, 'time for the engine to load and warm up', unit='s', low=1.0, high=3600.0
     )
-    rclpy_executor: str = _setting(
-        'single', 'rclpy executor; events costs less a message, single is the proven one',
-        choices=('single', 'events'),
-    )  # fmt: skip
+    rclpy_executor: str = _setting('single', _EXECUTOR_DOC, choices=('single', 'events'))
     autostart: bool = _setting(True, 'configure and activate without being told')
 
 
@@ -101,6 +104,7 @@ class ExecutorConfig:
         1.0, 'age at which a picture or joint state is too old to ask with', unit='s',
         low=0.05, high=60.0,
     )  # fmt: skip
+    rclpy_executor: str = _setting('single', _EXECUTOR_DOC, choices=('single', 'events'))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,6 +77,7 @@ class EngineWatch:
         self._start_timeout_s, self._gave_up = start_timeout_s, gave_up
         self._closing = threading.Event()
         self._link: EngineLink | None = None
+        self._spare: EngineLink | None = None
         self._thread: threading.Thread | None = None
 
     def start(
@@ -99,8 +100,9 @@ class EngineWatch:
     def close(self) -> None:
         """End the engine process and the thread."""
         self._closing.set()
-        if self._link is not None:
-            self._link.close()
+        for link in (self._link, self._spare):
+            if link is not None:
+                link.close()
         if self._thread is not None:
             self._thread.join()
 
@@ -125,6 +127,8 @@ class EngineWatch:
                 continue
             failed_starts = 0
             ready(life)
+            if self._settings.spare and not self._closing.is_set():
+                self._spare = EngineLink(self._settings, idle=True)
             while (received := link.receive()) is not None:
                 if isinstance(received, Done | Dropped):
                     record(life, received)
@@ -136,10 +140,13 @@ class EngineWatch:
             link.close()
 
     def _start(self) -> tuple[EngineLife, EngineLink]:
-        """Start a process and wait until it is warm."""
-        link = self._link = EngineLink(self._settings)
+        """Start a process, the spare one if there is one, and wait until it is warm."""
+        spare, self._spare = self._spare, None
+        if spare is None or not spare.is_alive:
+            spare = EngineLink(self._settings)
+        link = self._link = spare
         try:
-            contract, slots = link.receive_contract(self._start_timeout_s)
+            contract, slots = link.start(self._start_timeout_s)
             try:
                 warm = link.receive(self._start_timeout_s)
             except TimeoutError:

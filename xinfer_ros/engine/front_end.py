@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The front end: registers robots, turns observations into requests, and sees to every answer."""
 
-import itertools
 import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 
 from xinfer_ros.core.chunk import Answer, ServerTimes, check_rows
 from xinfer_ros.core.clock import Clock
@@ -14,6 +12,7 @@ from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.observation import Observation
 from xinfer_ros.engine.answers import with_rows, without_rows
 from xinfer_ros.engine.engine_life import EngineLife, EngineWatch
+from xinfer_ros.engine.pending import Pending, PendingRequests
 from xinfer_ros.engine.records import Cancel, Done, Dropped, SetBudget, Submit
 from xinfer_ros.engine.robots import Registration, Robot, RobotRegister
 from xinfer_ros.engine.slot_writer import write_slot
@@ -22,21 +21,6 @@ from xinfer_ros.engine.validation import check_budget, check_observation
 from xinfer_ros.errors import Reason, Rejected
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Pending:
-    """A request on its way through the server."""
-
-    key: int
-    robot: Robot
-    observation: Observation
-    life: EngineLife
-    slot: int
-    arrival_ns: int
-    decode_ns: int = 0
-    submitted: bool = False
-    answered: bool = False
 
 
 class FrontEnd:
@@ -65,9 +49,7 @@ class FrontEnd:
         self._answer, self._announce = answer, announce
         self._lock = threading.Lock()
         self._robots = RobotRegister(settings.max_robots, settings.lease_ns)
-        self._pending: dict[int, _Pending] = {}
-        self._latest: dict[Robot, _Pending] = {}
-        self._keys = itertools.count(1)
+        self._pending = PendingRequests()
         self._life: EngineLife | None = None
         self._epoch = settings.first_epoch
         self._phase = ServerPhase.STARTING
@@ -90,9 +72,13 @@ class FrontEnd:
             if self._life is None:
                 raise Rejected(Reason.NOT_READY, 'the engine is starting; server_state tells when')
             contract = self._life.contract
+            before = len(self._robots)
             robot, replaced = self._robots.register(registration, contract, self._clock.now_ns())
-            self._model = contract.name
-        self._announce(self.status())
+            joined = len(self._robots) != before
+        if replaced is not None:
+            self._withdraw(replaced, Reason.UNKNOWN_SESSION, 'another robot has taken the id')
+        if joined:
+            self._announce(self.status())
         return robot, replaced, contract
 
     def forget_silent(self) -> list[Robot]:
@@ -136,42 +122,39 @@ class FrontEnd:
         :param robot: whose topic it came on
         :param arrival_ns: when it arrived, server's monotonic clock [ns]
         """
-        superseded = None
-        with self._lock:
-            self.tally.received += 1
-            life = self._life
-            pending = None
-            refusal = None
-            try:
-                if observation.session != robot.session or not self._robots.is_current(robot):
-                    raise Rejected(Reason.UNKNOWN_SESSION, 'register (again) before asking')
-                robot.seen_ns = arrival_ns
-                if self._phase is ServerPhase.STOPPED:
-                    raise Rejected(Reason.SHUTDOWN, 'the server is shutting down')
-                if life is None:
-                    raise Rejected(Reason.NOT_READY, 'the engine is starting')
-                check_observation(observation, robot, life.contract)
+        try:
+            with self._lock:
+                life = self._admission(robot, observation, arrival_ns)
                 robot.last_request_id = observation.request_id
-                superseded = self._latest.get(robot)
-                slot = life.take_slot()
-                pending = _Pending(
-                    key=next(self._keys),
-                    robot=robot,
-                    observation=observation,
-                    life=life,
-                    slot=slot,
-                    arrival_ns=arrival_ns,
-                )
-                self._pending[pending.key] = pending
-                self._latest[robot] = pending
-            except Rejected as caught:
-                refusal = caught
-        if superseded is not None:
-            self._cancel(superseded, Reason.SUPERSEDED, f'by request {observation.request_id}')
-        if refusal is not None:
+                pending, superseded = self._pending.admit(robot, observation, life, arrival_ns)
+        except Rejected as refusal:
             self.refuse(robot, observation, refusal, arrival_ns)
-        elif pending is not None:
-            self._decoders.submit(self._prepare, pending)
+            return
+        if superseded is not None:
+            detail = f'by request {observation.request_id}'
+            self._cancel(superseded, Reason.SUPERSEDED, detail)
+        self._decoders.submit(self._prepare, pending)
+
+    def _admission(self, robot: Robot, observation: Observation, arrival_ns: int) -> EngineLife:
+        """Return the engine that serves an observation, or refuse it."""
+        if observation.session != robot.session or not self._robots.is_current(robot):
+            raise Rejected(Reason.UNKNOWN_SESSION, 'register (again) before asking')
+        robot.seen_ns = arrival_ns
+        if self._phase is ServerPhase.STOPPED:
+            raise Rejected(Reason.SHUTDOWN, 'the server is shutting down')
+        if self._life is None:
+            raise Rejected(Reason.NOT_READY, 'the engine is starting')
+        check_observation(observation, robot, self._life.contract)
+        return self._life
+
+    def refuse(
+        self, robot: Robot, observation: Observation, refusal: Rejected, arrival_ns: int
+    ) -> None:
+        """Answer an observation that is not taken in."""
+        self.tally.count(refusal.reason)
+        server_ns = self._clock.now_ns() - arrival_ns
+        reason, detail = refusal.reason, refusal.detail
+        self._answer(robot, without_rows(observation, self._epoch, reason, detail, server_ns))
 
     def set_budget(self, robot: Robot, budget_ns: int) -> None:
         """
@@ -180,23 +163,15 @@ class FrontEnd:
         :raises Rejected: REJECTED_BUDGET
         """
         check_budget(budget_ns)
-        with self._lock:
-            pending = self._latest.get(robot)
-            if pending is None:
-                return
-            pending.observation = replace(pending.observation, budget_ns=budget_ns)
-            submitted = pending.submitted
-        if submitted:
+        pending = self._pending.set_budget(robot, budget_ns)
+        if pending is not None:
             pending.life.send(SetBudget(key=pending.key, budget_ns=budget_ns))
 
     def close(self) -> None:
         """Answer everything under way SHUTDOWN and end the engine process."""
         with self._lock:
             self._phase = ServerPhase.STOPPED
-            waiting = list(self._pending.values())
-            self._pending.clear()
-            self._latest.clear()
-        for pending in waiting:
+        for pending in self._pending.drain():
             self._conclude(pending, Reason.SHUTDOWN, 'the server is shutting down')
         self._announce(self.status())
         self._engine.close()
@@ -204,7 +179,7 @@ class FrontEnd:
 
     # Inside
 
-    def _prepare(self, pending: _Pending) -> None:
+    def _prepare(self, pending: Pending) -> None:
         """Fill the slot and hand the request to the engine; a decoder's thread."""
         try:
             write_slot(pending.life, pending.slot, pending.robot, pending.observation)
@@ -216,12 +191,8 @@ class FrontEnd:
             self._finish(pending, Reason.REJECTED_IMAGE, 'the pictures could not be prepared')
             return
         pending.decode_ns = self._clock.now_ns() - pending.arrival_ns
-        with self._lock:
-            gone = pending.answered
-            pending.submitted = not gone
-            budget_ns = pending.observation.budget_ns
-        if gone:
-            self._finish(pending, Reason.SUPERSEDED, '')
+        if not self._pending.mark_submitted(pending):
+            self._pending.release(pending)
             return
         pending.life.send(
             Submit(
@@ -229,85 +200,56 @@ class FrontEnd:
                 robot=pending.robot.number,
                 slot=pending.slot,
                 arrival_ns=pending.arrival_ns,
-                budget_ns=budget_ns,
+                budget_ns=pending.observation.budget_ns,
                 reserved_ns=self._settings.reserved_ns,
             )
         )
 
-    def _cancel(self, pending: _Pending, reason: Reason, detail: str) -> None:
-        """Answer a request now; its slot is free when the engine or the decoder lets go of it."""
-        self._conclude(pending, reason, detail)
-        with self._lock:
-            submitted = pending.submitted
-        if submitted:
-            pending.life.send(Cancel(key=pending.key))
-
     def _withdraw(self, robot: Robot, reason: Reason, detail: str) -> None:
-        with self._lock:
-            pending = self._latest.get(robot)
+        pending = self._pending.latest(robot)
         if pending is not None:
             self._cancel(pending, reason, detail)
 
-    def _finish(self, pending: _Pending, reason: Reason, detail: str) -> None:
+    def _cancel(self, pending: Pending, reason: Reason, detail: str) -> None:
+        """Answer a request now; its slot is free when the engine or the decoder lets go of it."""
+        self._conclude(pending, reason, detail)
+        if pending.submitted:
+            pending.life.send(Cancel(key=pending.key))
+
+    def _finish(self, pending: Pending, reason: Reason, detail: str) -> None:
         """End a request whose slot nobody uses any more, and answer it unless that was done."""
-        with self._lock:
-            if self._pending.pop(pending.key, None) is not None:
-                pending.life.free_slot(pending.slot)
+        self._pending.release(pending)
         self._conclude(pending, reason, detail)
 
     def _conclude(
-        self,
-        pending: _Pending,
-        reason: Reason,
-        detail: str,
-        answer: Answer | None = None,
+        self, pending: Pending, reason: Reason, detail: str, answer: Answer | None = None
     ) -> None:
         """Publish the one answer of a request."""
-        with self._lock:
-            if pending.answered:
-                return
-            pending.answered = True
-            if self._latest.get(pending.robot) is pending:
-                del self._latest[pending.robot]
-            self.tally.answered[reason] += 1
+        if not self._pending.claim_answer(pending):
+            return
+        self.tally.count(reason)
         if answer is None:
             server_ns = self._clock.now_ns() - pending.arrival_ns
-            answer = without_rows(
-                pending.observation, pending.life.epoch, reason, detail, server_ns
-            )
+            epoch = pending.life.epoch
+            answer = without_rows(pending.observation, epoch, reason, detail, server_ns)
         self._answer(pending.robot, answer)
-
-    def refuse(
-        self, robot: Robot, observation: Observation, refusal: Rejected, arrival_ns: int
-    ) -> None:
-        """Answer an observation that is not taken in."""
-        with self._lock:
-            epoch = self._epoch
-            self.tally.answered[refusal.reason] += 1
-        server_ns = self._clock.now_ns() - arrival_ns
-        self._answer(
-            robot, without_rows(observation, epoch, refusal.reason, refusal.detail, server_ns)
-        )
 
     def _engine_record(self, life: EngineLife, record: Done | Dropped) -> None:
         """Take in a result; the engine watch's thread."""
-        with self._lock:
-            pending = self._pending.get(record.key)
+        pending = self._pending.get(record.key)
         if pending is None or pending.life is not life:
             return
         if isinstance(record, Dropped):
             self._finish(pending, record.reason, record.detail)
             return
         rows = life.slots.actions[pending.slot].copy()
+        self._pending.release(pending)
         try:
             check_rows(rows, life.contract.action_dim)
         except Rejected as refusal:
             log.error('request %d: the model answered nonsense: %s', record.key, refusal.detail)
-            self._finish(pending, refusal.reason, refusal.detail)
+            self._conclude(pending, refusal.reason, refusal.detail)
             return
-        with self._lock:
-            del self._pending[pending.key]
-            life.free_slot(pending.slot)
         times = ServerTimes(
             decode_ns=pending.decode_ns,
             queue_ns=record.queue_ns,
@@ -333,8 +275,6 @@ class FrontEnd:
             self._life, self._epoch = None, next_epoch
             if self._phase is ServerPhase.READY:
                 self._phase = ServerPhase.STARTING
-            waiting = list(self._pending.values())
-            self._pending.clear()
-        for pending in waiting:
+        for pending in self._pending.drain():
             self._conclude(pending, Reason.ENGINE_RESTARTED, 'ask again; a new engine is starting')
         self._announce(self.status())

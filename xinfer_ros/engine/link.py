@@ -18,6 +18,7 @@ from xinfer_ros.engine.records import (
     Contract,
     EngineSettings,
     Record,
+    Start,
     decode,
     encode,
 )
@@ -34,24 +35,32 @@ class EngineLink:
     however it comes, is seen by ``receive`` within milliseconds: the kernel closes the connection.
 
     :param settings: what the process is told
+    :param idle: let it import at idle priority; for a spare, which must not disturb its elder
     """
 
-    def __init__(self, settings: EngineSettings) -> None:
+    def __init__(self, settings: EngineSettings, *, idle: bool = False) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         text = json.dumps(dataclasses.asdict(settings))
-        command = [sys.executable, '-m', 'xinfer_ros.engine.process', str(theirs.fileno()), text]
+        arguments = [str(theirs.fileno()), text, 'idle' if idle else 'now']
+        command = [sys.executable, '-m', 'xinfer_ros.engine.process', *arguments]
         self._socket = ours
         self._sending = threading.Lock()
         env = dict(os.environ, OMP_NUM_THREADS=str(settings.torch_threads))
         self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=env)
         theirs.close()
 
-    def receive_contract(self, timeout_s: float) -> tuple[ModelContract, SlotArrays]:
+    @property
+    def is_alive(self) -> bool:
+        """Return whether the process runs."""
+        return self.process.poll() is None
+
+    def start(self, timeout_s: float) -> tuple[ModelContract, SlotArrays]:
         """
-        Wait for the model's contract and map the slots.
+        Let the process load its model, wait for the contract and map the slots.
 
         :raises ModelError: if the process ends or stays silent instead
         """
+        self.send(Start())
         self._socket.settimeout(timeout_s)
         try:
             packet, fds, _, _ = socket.recv_fds(self._socket, MAX_RECORD_BYTES, 1)

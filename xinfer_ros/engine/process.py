@@ -23,7 +23,7 @@ from xinfer_ros.engine.records import (
     decode,
     encode,
 )
-from xinfer_ros.models.registry import make_model
+from xinfer_ros.models.registry import make_model, preload
 from xinfer_ros.sched.registry import make_policy
 from xinfer_ros.sched.scheduler import Scheduler
 
@@ -66,14 +66,31 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
     pipeline.run()
 
 
+def _import_idly(model: str) -> None:
+    """Import what the model needs in a thread that yields to everything else on this machine."""
+
+    def work() -> None:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # of this thread alone
+        preload(model)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
 def main() -> None:
-    """Run the engine process: ``python -m xinfer_ros.engine.process FD SETTINGS``."""
+    """Run the engine process: ``python -m xinfer_ros.engine.process FD SETTINGS now|idle``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the front end, whose end ends this
     logging.basicConfig(format='[engine] %(levelname)s: %(message)s', level=logging.INFO)
-    fd, text = int(sys.argv[1]), sys.argv[2]
+    fd, text, haste = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     link = socket.socket(fileno=fd)
     try:
-        serve(EngineSettings(**json.loads(text)), link)
+        settings = EngineSettings(**json.loads(text))
+        if haste == 'idle':
+            _import_idly(settings.model)
+        if not link.recv(MAX_RECORD_BYTES):  # Start, or the end of the front end
+            return
+        serve(settings, link)
     except (BrokenPipeError, ConnectionResetError):
         logging.info('the front end is gone')
     except Exception:

@@ -3,7 +3,7 @@
 
 import dataclasses
 import json
-from typing import Any
+from typing import Any, get_args
 
 from xinfer_ros.core.contract import CameraSpec, ModelContract
 from xinfer_ros.errors import Reason
@@ -21,6 +21,7 @@ class EngineSettings:
     :param scheduling_policy: name of the scheduling policy
     :param num_slots: slots to allocate
     :param torch_threads: CPU threads of one stage
+    :param spare: whether a second process waits with everything imported, for a quick restart
     """
 
     model: str
@@ -28,6 +29,12 @@ class EngineSettings:
     scheduling_policy: str
     num_slots: int
     torch_threads: int
+    spare: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Front end: load the model now; until then the process only imports what it needs."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +97,8 @@ class Dropped:
     detail: str
 
 
-Record = Contract | Ready | Submit | Cancel | SetBudget | Done | Dropped
-_KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (Contract, Ready, Submit, Cancel, SetBudget, Done, Dropped)
-}
+Record = Start | Contract | Ready | Submit | Cancel | SetBudget | Done | Dropped
+_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Record)}
 
 
 def encode(record: Record) -> bytes:

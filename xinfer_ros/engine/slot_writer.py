@@ -38,7 +38,8 @@ def write_slot(life: EngineLife, slot: int, robot: Robot, observation: Observati
                     target,
                 )
         except ImageError as error:
-            raise Rejected(Reason.REJECTED_IMAGE, f'camera {camera.name}: {error}') from error
+            detail = f'camera {camera.name}: {error.detail}'
+            raise Rejected(Reason.REJECTED_IMAGE, detail) from error
         slots.camera_present[slot, index] = True
     slots.state[slot] = observation.state[robot.to_model]
     text = observation.instruction.encode()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the front end is told at its start, and what it says of itself."""
 
+import threading
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 
 from xinfer_ros.errors import Reason
@@ -43,9 +44,19 @@ class FrontEndSettings:
     first_epoch: int
 
 
-@dataclass(slots=True)
 class Tally:
-    """Counters of the server since its start."""
+    """Counts the answers of the server since its start, by reason; from any thread."""
 
-    received: int = 0
-    answered: Counter[Reason] = field(default_factory=Counter)
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._answered: Counter[Reason] = Counter()
+
+    def count(self, reason: Reason) -> None:
+        """Count an answer."""
+        with self._lock:
+            self._answered[reason] += 1
+
+    def answered(self) -> Counter[Reason]:
+        """Return the number of answers by reason."""
+        with self._lock:
+            return self._answered.copy()

@@ -19,6 +19,7 @@ from xinfer_ros.fleet.verdict import FleetResult, faults, fleet_result
 REFRESH_S = 0.5
 PLAIN_LINE_S = 5.0
 RESUME_LIMIT_S = 5.0
+RECOVERY_LIMIT_S = 30.0
 
 
 class Processes(Protocol):
@@ -148,6 +149,9 @@ class FleetRun:
                 self._kill()
             self._step(f'{passed_s:.0f} of {plan.duration_s:g} s')
             self._note_recovery()
+        while plan.kill and not self._is_recovered() and self._since_kill_s() < RECOVERY_LIMIT_S:
+            self._step('waiting for the robots to come back')
+            self._note_recovery()
         return fleet_result(before, self._known_reports())
 
     def _step(self, title: str) -> None:
@@ -189,6 +193,12 @@ class FleetRun:
         self._console.print(f'killing the {target} process {pid} (SIGKILL)', highlight=False)
         os.kill(pid, signal.SIGKILL)
         self._killed_s = self._now_s()
+
+    def _is_recovered(self) -> bool:
+        return self._ready_again_s is not None and len(self._resumed_s) == len(self._plan.robots)
+
+    def _since_kill_s(self) -> float:
+        return self._now_s() - self._killed_s if self._killed_s is not None else 0.0
 
     def _note_recovery(self) -> None:
         epoch = self._watch.epoch

@@ -2,6 +2,7 @@
 """Models by name."""
 
 from collections.abc import Callable
+from importlib import import_module
 
 from xinfer_ros.core.contract import CameraSpec, ModelContract
 from xinfer_ros.errors import ConfigError
@@ -28,6 +29,12 @@ def make_model(name: str, *, seed: int = 0, contract: ModelContract | None = Non
     if name not in makers:
         raise ConfigError(f'model {name!r} is unknown; known are {", ".join(makers)}')
     return makers[name](seed, contract)
+
+
+def preload(name: str) -> None:
+    """Import what a model needs, without making it; an unknown name imports nothing."""
+    if name == 'tiny':
+        import_module('xinfer_ros.models.tiny')
 
 
 def echo_contract() -> ModelContract:

@@ -2,6 +2,7 @@
 """The robot side of the loop: which row is next, when to ask, and which answers to believe."""
 
 import threading
+from collections import deque
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,6 +69,7 @@ class ChunkExecutor:
         self._moving = False  # ticks before the first row of an episode are not starved
         self._last_request_id = 0
         self._last_accepted_id = 0
+        self._given_up: deque[int] = deque(maxlen=256)
         self._latency = LatencyWindow()
         self._columns: dict[tuple[str, ...], npt.NDArray[np.intp]] = {}
         self._report = RobotReport(robot_id=settings.robot_id)
@@ -91,8 +93,9 @@ class ChunkExecutor:
     def request_is_due(self, now_ns: int) -> bool:
         """Return whether an observation should leave now; gives up a request that was lost."""
         with self._lock:
-            if self._next_send.give_up_if_lost(now_ns) is not None:
-                self._report.unanswered += 1
+            lost = self._next_send.give_up_if_lost(now_ns)
+            if lost is not None:
+                self._give_up(lost.request_id)
                 self.session.doubted(now_ns)
             return self.session.grant is not None and self._next_send.is_due(now_ns)
 
@@ -157,7 +160,7 @@ class ChunkExecutor:
         return reason
 
     def _check_address(self, answer: Answer) -> None:
-        grant = self.session.grant
+        grant = self.session.latest
         if grant is None or answer.session != grant.session:
             foreign = answer.reason is Reason.OK and not self.session.was_ours(answer.session)
             self._report.misaddressed += foreign
@@ -176,7 +179,14 @@ class ChunkExecutor:
             return request
         if answer.request_id == self._last_accepted_id:
             raise Rejected(Reason.DUPLICATE_CHUNK, f'request {answer.request_id} was answered')
+        if answer.request_id in self._given_up:
+            self._given_up.remove(answer.request_id)  # too late, but not unanswered
+            self._report.unanswered -= 1
         raise Rejected(Reason.STALE_CHUNK, f'request {answer.request_id} was given up')
+
+    def _give_up(self, request_id: int) -> None:
+        self._given_up.append(request_id)
+        self._report.unanswered += 1
 
     def _merge(self, answer: Answer) -> Reason:
         settings = self._settings
@@ -203,7 +213,7 @@ class ChunkExecutor:
             before = self.session.grant
             self.session.granted(grant, now_ns)
             if before != grant and self._next_send.in_flight is not None:
-                self._report.unanswered += 1
+                self._give_up(self._next_send.in_flight.request_id)
                 self._next_send.withdraw()
 
     def start_episode(self) -> int:

@@ -44,6 +44,11 @@ class SessionKeeper:
         """Return the grant in force; None while the robot must (re-)register."""
         return self._grant if self._valid else None
 
+    @property
+    def latest(self) -> Grant | None:
+        """Return the newest grant, in force or not; answers to its requests may still come."""
+        return self._grant
+
     def was_ours(self, session: int) -> bool:
         """Return whether this robot has ever held a session."""
         return session in self._past

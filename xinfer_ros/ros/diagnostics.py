@@ -46,12 +46,11 @@ def server_diagnostics(
     """Return the server's phase, counters, refused duplicates and unmatched publishers."""
     name, status = node.get_fully_qualified_name(), front_end.status()
     ready = status.phase is ServerPhase.READY
-    counts = {reason.name: count for reason, count in front_end.tally.answered.items()}
+    counts = {reason.name: count for reason, count in front_end.tally.answered().items()}
     values = {
         'epoch': status.epoch,
         'model': status.model,
         'robots': status.num_robots,
-        'received': front_end.tally.received,
         **counts,
     }
     statuses = [_status(OK if ready else WARN, f'{name}: server', status.phase.name, values)]

@@ -30,7 +30,7 @@ def _session(
     loop = ControlLoop(MonotonicClock(), [node.control_tick], lambda: stop.request(1))
     loop.start()
     try:
-        yield [node], 'single'
+        yield [node], config.rclpy_executor
     finally:
         loop.close()
         node.destroy_node()

@@ -20,6 +20,8 @@ from xinfer_ros.ros.params_file import ros_arguments
 
 SPIN_S = 0.1
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeArguments:
@@ -125,7 +127,10 @@ def run_process(build: Callable[[Sequence[str], Stop], 'Any']) -> int:
 
 def _executor(kind: str) -> Any:
     if kind == 'events':
-        from rclpy.experimental import EventsExecutor
-
-        return EventsExecutor()
+        try:
+            from rclpy.experimental import EventsExecutor
+        except ImportError:
+            log.warning('this rclpy has no events executor; using the single-threaded one')
+        else:
+            return EventsExecutor()
     return SingleThreadedExecutor()

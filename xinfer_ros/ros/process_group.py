@@ -15,7 +15,7 @@ import yaml
 from xinfer_ros.ros.node_list import NodeSpec
 
 END_S = ((signal.SIGINT, 6.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 3.0))
-RESPAWN_DELAY_S = 1.0
+RESPAWN_DELAY_S = 0.5
 
 
 @dataclass(slots=True)

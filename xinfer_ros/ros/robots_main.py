@@ -85,7 +85,7 @@ def _session(plans: Sequence[RobotPlan], stop: Stop) -> Iterator[tuple[list[Any]
     loop = ControlLoop(MonotonicClock(), tasks, lambda: stop.request(1))
     loop.start()
     try:
-        yield nodes, 'single'
+        yield nodes, plans[0].executor.rclpy_executor
     finally:
         loop.close()
         for node in nodes:

@@ -65,6 +65,7 @@ class ServerNode(LifecycleNode):
                 scheduling_policy=config.scheduling_policy,
                 num_slots=config.max_robots + SPARE_SLOTS,
                 torch_threads=config.torch_threads,
+                spare=config.spare_engine,
             ),
             first_epoch,
             config.engine_start_timeout_s,
