@@ -13,9 +13,10 @@ import torch
 from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError, ModelError, Reason, Rejected
+from xinfer_ros.models.aloha import aloha_statistics
 from xinfer_ros.models.echo import EchoModel
 from xinfer_ros.models.registry import echo_contract
-from xinfer_ros.models.tiny import TinyVla, seeded_pi05, tiny_config, tiny_statistics
+from xinfer_ros.models.tiny import TinyVla, seeded_pi05, tiny_config
 
 from .filled_slots import empty_slots, write_instruction, write_request
 
@@ -39,7 +40,7 @@ def slots(model: TinyVla) -> SlotArrays:
             slots,
             slot,
             seed=slot,
-            statistics=tiny_statistics(),
+            statistics=aloha_statistics(),
             leftover_steps=9 + slot if tied else 0,
             commitment_steps=2 + slot if tied else 0,
         )
@@ -56,8 +57,8 @@ def _answer(model: TinyVla, slots: SlotArrays, slot_ids: Sequence[int]) -> Actio
 def test_answers_are_finite_and_inside_the_joint_limits(model: TinyVla, slots: SlotArrays) -> None:
     actions = _answer(model, slots, range(_SLOTS))
     assert np.isfinite(actions).all()
-    assert (actions >= tiny_statistics().q01).all()
-    assert (actions <= tiny_statistics().q99).all()
+    assert (actions >= aloha_statistics().q01).all()
+    assert (actions <= aloha_statistics().q99).all()
 
 
 def test_same_request_gets_the_same_answer_whatever_the_global_seed(
@@ -125,7 +126,7 @@ def test_answer_depends_on_picture_state_words_and_seed(model: TinyVla, slots: S
 
     def moved() -> float:
         change = float(np.abs(_answer(model, slots, [0]) - first).max())
-        write_request(slots, 0, seed=0, statistics=tiny_statistics())
+        write_request(slots, 0, seed=0, statistics=aloha_statistics())
         return change
 
     slots.images[2][0] = 0
@@ -167,7 +168,7 @@ def test_stages_of_different_slots_run_at_once_as_they_do_one_by_one(
 
 
 def test_longest_instruction_of_the_contract_fits(model: TinyVla, slots: SlotArrays) -> None:
-    slots.state[0] = tiny_statistics().q99
+    slots.state[0] = aloha_statistics().q99
     write_instruction(slots, 0, 'x' * model.contract.max_instruction_bytes)
     assert np.isfinite(_answer(model, slots, [0])).all()
 

@@ -4,10 +4,13 @@
 from collections.abc import Callable
 from importlib import import_module
 
-from xinfer_ros.core.contract import CameraSpec, ModelContract
+from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.models.adapter import StagedModel
+from xinfer_ros.models.aloha import aloha_contract
 from xinfer_ros.models.echo import EchoModel
+
+ECHO_INSTRUCTION_BYTES = 400
 
 
 def model_names() -> tuple[str, ...]:
@@ -38,17 +41,8 @@ def preload(name: str) -> None:
 
 
 def echo_contract() -> ModelContract:
-    """Return a small contract: two cameras, six joints."""
-    return ModelContract(
-        name='echo',
-        cameras=(
-            CameraSpec(name='top', height=48, width=64),
-            CameraSpec(name='wrist', height=48, width=64),
-        ),
-        joint_names=('waist', 'shoulder', 'elbow', 'wrist_angle', 'wrist_rotate', 'gripper'),
-        horizon=16,
-        max_commitment_steps=8,
-    )
+    """Return what ``echo`` promises unless told otherwise: the same robot as ``tiny``."""
+    return aloha_contract('echo', ECHO_INSTRUCTION_BYTES)
 
 
 def _makers() -> dict[str, Callable[[int, ModelContract | None], StagedModel]]:
