@@ -38,7 +38,7 @@ def mismatches(node: Any, topic: str, ours: QoSProfile) -> list[Mismatch]:
     found = []
     for info in node.get_publishers_info_by_topic(topic):
         verdict, why = qos_check_compatible(info.qos_profile, ours)
-        if verdict is QoSCompatibility.ERROR:
+        if verdict == QoSCompatibility.ERROR:
             peer = f'{info.node_namespace.rstrip("/")}/{info.node_name}'
             found.append(Mismatch(topic=topic, peer=peer, why=why.strip()))
     return found

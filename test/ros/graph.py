@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ROS graph for a test: node processes beside a node of the test itself."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+
+START_S = 30.0
+
+
+class NodeProcess:
+    """
+    A node process with its output.
+
+    :param module: such as ``server_main``
+    :param arguments: command line
+    :param env: environment
+    """
+
+    def __init__(self, module: str, arguments: list[str], env: dict[str, str]) -> None:
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(
+            [sys.executable, '-m', f'xinfer_ros.ros.{module}', *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=env,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip())
+
+    @property
+    def output(self) -> str:
+        """Return everything written so far."""
+        return '\n'.join(self.lines)
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        self.process.kill()
+        self.process.wait()
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Ask it to end and return its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            code = self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+        self._reader.join()
+        return code
+
+
+class Graph:
+    """
+    One domain with its processes, and a node of the test that is spun in ``until``.
+
+    :param domain: ROS_DOMAIN_ID
+    """
+
+    def __init__(self, domain: int) -> None:
+        self._env = dict(
+            os.environ,
+            ROS_DOMAIN_ID=str(domain),
+            ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST',
+            PYTHONUNBUFFERED='1',
+        )
+        os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
+        self._context = rclpy.Context()
+        rclpy.init(context=self._context, domain_id=domain)
+        self.node = Node('test', context=self._context, start_parameter_services=False)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self._processes: list[NodeProcess] = []
+
+    def run(self, module: str, *arguments: str) -> NodeProcess:
+        """Start a node process."""
+        process = NodeProcess(module, list(arguments), self._env)
+        self._processes.append(process)
+        return process
+
+    def server(self, *parameters: str) -> NodeProcess:
+        """Start a server of the echo model, which needs no torch."""
+        given = ['-p', 'model:=echo', '-p', 'lease_s:=2.0', *parameters]
+        return self.run('server_main', '--ros-args', *given)
+
+    def command(self, *arguments: str) -> 'subprocess.CompletedProcess[str]':
+        """Run ``xinfer`` to its end on this domain."""
+        return subprocess.run(
+            [sys.executable, '-m', 'xinfer_ros.cli', *arguments],
+            env=self._env,
+            capture_output=True,
+            text=True,
+            timeout=110,
+            check=False,
+        )
+
+    def until(self, condition: Callable[[], Any], what: str, within_s: float = START_S) -> None:
+        """Spin the test's node until a condition holds; fail when it takes too long."""
+        end_s = time.monotonic() + within_s
+        while not condition():
+            if time.monotonic() > end_s:
+                words = '\n'.join(process.output for process in self._processes)
+                raise AssertionError(f'not within {within_s} s: {what}\n{words}'[-4000:])
+            self._executor.spin_once(timeout_sec=0.05)
+
+    def spin(self, seconds: float) -> None:
+        """Let the graph live for a while."""
+        end_s = time.monotonic() + seconds
+        while time.monotonic() < end_s:
+            self._executor.spin_once(timeout_sec=0.05)
+
+    def close(self) -> None:
+        """End everything."""
+        for process in self._processes:
+            if process.process.poll() is None:
+                process.process.terminate()
+        for process in self._processes:
+            try:
+                process.process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self._context)
+
+
+EPISODES = Path(__file__).parents[2] / 'episodes'
