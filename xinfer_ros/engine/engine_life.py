@@ -4,6 +4,7 @@
 import logging
 import threading
 from collections.abc import Callable
+from typing import Protocol
 
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.slot import SlotArrays
@@ -16,6 +17,19 @@ log = logging.getLogger(__name__)
 MAX_FAILED_STARTS = 3
 
 
+class Connection(Protocol):
+    """The part of an engine link that the front end uses."""
+
+    @property
+    def pid(self) -> int:
+        """Return the process id of the engine."""
+        ...
+
+    def send(self, record: Record) -> None:
+        """Send a record to the engine; silently lost if it has ended."""
+        ...
+
+
 class EngineLife:
     """
     One warm engine process: its contract and its slots.
@@ -26,7 +40,7 @@ class EngineLife:
     """
 
     def __init__(
-        self, epoch: int, link: EngineLink, contract: ModelContract, slots: SlotArrays
+        self, epoch: int, link: Connection, contract: ModelContract, slots: SlotArrays
     ) -> None:
         self.epoch, self.contract, self.slots = epoch, contract, slots
         self._link = link
@@ -35,7 +49,7 @@ class EngineLife:
     @property
     def pid(self) -> int:
         """Return the process id of the engine."""
-        return self._link.process.pid
+        return self._link.pid
 
     def send(self, record: Record) -> None:
         """Send a record to the engine."""
@@ -54,6 +68,23 @@ class EngineLife:
     def free_slot(self, slot: int) -> None:
         """Give a slot back."""
         self._free.append(slot)
+
+
+class Engine(Protocol):
+    """Where the front end gets its engines from."""
+
+    def start(
+        self,
+        ready: Callable[[EngineLife], None],
+        ended: Callable[[int], None],
+        record: Callable[[EngineLife, Done | Dropped], None],
+    ) -> None:
+        """Start the first engine and return at once."""
+        ...
+
+    def close(self) -> None:
+        """End the engine."""
+        ...
 
 
 class EngineWatch:

@@ -4,14 +4,14 @@
 import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 
 from xinfer_ros.core.chunk import Answer, ServerTimes, check_rows
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.observation import Observation
 from xinfer_ros.engine.answers import with_rows, without_rows
-from xinfer_ros.engine.engine_life import EngineLife, EngineWatch
+from xinfer_ros.engine.engine_life import Engine, EngineLife
 from xinfer_ros.engine.pending import Pending, PendingRequests
 from xinfer_ros.engine.records import Cancel, Done, Dropped, SetBudget, Submit
 from xinfer_ros.engine.robots import Registration, Robot, RobotRegister
@@ -33,6 +33,7 @@ class FrontEnd:
     :param settings: bounds and times
     :param clock: the server's monotonic clock
     :param engine: starts engine processes
+    :param decoders: runs the decoding of pictures; shut down by ``close``
     :param answer: publishes an answer to a robot
     :param announce: publishes the server's status whenever it changes
     """
@@ -41,7 +42,8 @@ class FrontEnd:
         self,
         settings: FrontEndSettings,
         clock: Clock,
-        engine: EngineWatch,
+        engine: Engine,
+        decoders: Executor,
         answer: Callable[[Robot, Answer], None],
         announce: Callable[[ServerStatus], None],
     ) -> None:
@@ -55,7 +57,7 @@ class FrontEnd:
         self._phase = ServerPhase.STARTING
         self._model = ''
         self.tally = Tally()
-        self._decoders = ThreadPoolExecutor(settings.decode_threads, 'decode')
+        self._decoders = decoders
         self._engine = engine
         engine.start(self._engine_ready, self._engine_ended, self._engine_record)
 

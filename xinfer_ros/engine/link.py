@@ -46,13 +46,18 @@ class EngineLink:
         self._socket = ours
         self._sending = threading.Lock()
         env = dict(os.environ, OMP_NUM_THREADS=str(settings.torch_threads))
-        self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=env)
+        self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=env)
         theirs.close()
+
+    @property
+    def pid(self) -> int:
+        """Return the process id."""
+        return self._process.pid
 
     @property
     def is_alive(self) -> bool:
         """Return whether the process runs."""
-        return self.process.poll() is None
+        return self._process.poll() is None
 
     def start(self, timeout_s: float) -> tuple[ModelContract, SlotArrays]:
         """
@@ -99,8 +104,8 @@ class EngineLink:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         try:
-            self.process.wait(END_TIMEOUT_S)
+            self._process.wait(END_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            self._process.kill()
+            self._process.wait()
         self._socket.close()

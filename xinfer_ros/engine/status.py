@@ -40,7 +40,6 @@ class FrontEndSettings:
     max_robots: int
     lease_ns: int
     reserved_ns: int
-    decode_threads: int
     first_epoch: int
 
 

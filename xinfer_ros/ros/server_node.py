@@ -2,6 +2,7 @@
 """The server node: a managed node around the front end."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -75,10 +76,12 @@ class ServerNode(LifecycleNode):
             max_robots=config.max_robots,
             lease_ns=round(config.lease_s * 1e9),
             reserved_ns=round(config.reserved_s * 1e9),
-            decode_threads=config.decode_threads,
             first_epoch=first_epoch,
         )
-        self._front_end = FrontEnd(settings, self._steady, engine, self._answer, self._announce)
+        decoders = ThreadPoolExecutor(config.decode_threads, 'decode')
+        self._front_end = FrontEnd(
+            settings, self._steady, engine, decoders, self._answer, self._announce
+        )
         return TransitionCallbackReturn.SUCCESS
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pipeline, its lanes and the engine process itself."""
+
+import os
+import queue
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xinfer_ros.core.clock import MonotonicClock
+from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
+from xinfer_ros.core.stage import Stage
+from xinfer_ros.engine.engine_life import EngineLife, EngineWatch
+from xinfer_ros.engine.link import EngineLink
+from xinfer_ros.engine.pipeline import Pipeline
+from xinfer_ros.engine.records import (
+    Cancel,
+    Contract,
+    Done,
+    Dropped,
+    EngineSettings,
+    Ready,
+    Record,
+    SetBudget,
+    Start,
+    Submit,
+    decode,
+    encode,
+)
+from xinfer_ros.errors import ModelError, Reason
+from xinfer_ros.models.echo import EchoModel
+from xinfer_ros.models.registry import echo_contract
+from xinfer_ros.sched.fifo import Fifo
+from xinfer_ros.sched.scheduler import Scheduler
+
+ECHO = EngineSettings(
+    model='echo', model_seed=0, scheduling_policy='fifo', num_slots=4, torch_threads=1, spare=True
+)
+TIMEOUT_S = 30.0
+
+
+def submit(key: int, slot: int = 0, budget_ns: int = 10**10) -> Submit:
+    """Return a request that has just arrived."""
+    return Submit(
+        key=key,
+        robot=1,
+        slot=slot,
+        arrival_ns=time.monotonic_ns(),
+        budget_ns=budget_ns,
+        reserved_ns=0,
+    )
+
+
+@pytest.mark.parametrize(
+    'record',
+    [
+        Start(),
+        Ready(),
+        submit(3),
+        Cancel(key=4),
+        SetBudget(key=5, budget_ns=6),
+        Done(key=7, queue_ns=1, vit_ns=2, prefill_ns=3, action_ns=4),
+        Dropped(key=8, reason=Reason.EXPIRED, detail='late'),
+        Contract(model=echo_contract(), num_slots=4),
+    ],
+    ids=lambda record: type(record).__name__,
+)
+def test_every_record_survives_the_way_between_the_processes(record: Record) -> None:
+    assert decode(encode(record)) == record
+
+
+def test_an_unknown_record_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"unknown record 'Nonsense'; known: Start"):
+        decode(b'["Nonsense",{}]')
+
+
+class GatedModel:
+    """
+    A model whose stages wait until the test lets them go on.
+
+    :param fails: the stage that raises
+    """
+
+    def __init__(self, fails: Stage | None = None) -> None:
+        self.entered: queue.SimpleQueue[tuple[Stage, list[int]]] = queue.SimpleQueue()
+        self.gates = {stage: threading.Semaphore(0) for stage in Stage}
+        self._fails = fails
+
+    def run(self, stage: Stage, slot_ids: Sequence[int]) -> None:
+        self.entered.put((stage, list(slot_ids)))
+        assert self.gates[stage].acquire(timeout=TIMEOUT_S)
+        if stage is self._fails:
+            raise RuntimeError('a secret of /home/someone')
+
+
+class RunningPipeline:
+    """A pipeline in a thread, with what it sends."""
+
+    def __init__(self, model: Any) -> None:
+        self.sent: queue.SimpleQueue[Record] = queue.SimpleQueue()
+        scheduler = Scheduler(Fifo(), dict.fromkeys(Stage, 1))
+        self.pipeline = Pipeline(scheduler, model, MonotonicClock(), self.sent.put)
+        self._thread = threading.Thread(target=self.pipeline.run)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the pipeline."""
+        self.pipeline.post(None)
+        self._thread.join(TIMEOUT_S)
+        assert not self._thread.is_alive()
+
+
+def test_stages_of_different_requests_overlap() -> None:
+    """While one request is in Prefill, the next is in ViT: there is no common round."""
+    model = GatedModel()
+    running = RunningPipeline(model)
+    running.pipeline.post(submit(1, 0))
+    running.pipeline.post(submit(2, 1))
+    assert model.entered.get(timeout=TIMEOUT_S) == (Stage.VIT, [0])
+    model.gates[Stage.VIT].release()
+    both = {model.entered.get(timeout=TIMEOUT_S)[0] for _ in range(2)}
+    assert both == {Stage.VIT, Stage.PREFILL}
+    for gate in model.gates.values():
+        gate.release(4)
+    assert [running.sent.get(timeout=TIMEOUT_S).key for _ in range(2)] == [1, 2]  # type: ignore[union-attr]
+    running.close()
+
+
+def test_a_cancelled_request_leaves_at_the_next_boundary() -> None:
+    model = GatedModel()
+    running = RunningPipeline(model)
+    running.pipeline.post(submit(1, 0))
+    assert model.entered.get(timeout=TIMEOUT_S) == (Stage.VIT, [0])
+    running.pipeline.post(Cancel(key=1))
+    model.gates[Stage.VIT].release()
+    assert running.sent.get(timeout=TIMEOUT_S) == Dropped(
+        key=1, reason=Reason.SUPERSEDED, detail=''
+    )
+    assert model.entered.empty()
+    running.close()
+
+
+def test_a_failing_stage_is_an_answer_without_secrets_and_the_rest_goes_on() -> None:
+    model = GatedModel(fails=Stage.PREFILL)
+    running = RunningPipeline(model)
+    for gate in model.gates.values():
+        gate.release(10)
+    running.pipeline.post(submit(1))
+    dropped = running.sent.get(timeout=TIMEOUT_S)
+    assert isinstance(dropped, Dropped)
+    assert (dropped.key, dropped.reason) == (1, Reason.MODEL_FAILED)
+    assert 'secret' not in dropped.detail
+    running.pipeline.post(submit(2))
+    assert running.sent.get(timeout=TIMEOUT_S).key == 2  # type: ignore[union-attr]
+    running.close()
+
+
+def test_a_request_that_nobody_waits_for_any_more_is_dropped() -> None:
+    model = GatedModel()
+    running = RunningPipeline(model)
+    running.pipeline.post(submit(1, 0))
+    model.entered.get(timeout=TIMEOUT_S)
+    old = Submit(key=2, robot=1, slot=1, arrival_ns=0, budget_ns=1, reserved_ns=0)
+    running.pipeline.post(old)
+    dropped = running.sent.get(timeout=TIMEOUT_S)
+    assert isinstance(dropped, Dropped)
+    assert (dropped.key, dropped.reason) == (2, Reason.EXPIRED)
+    for gate in model.gates.values():
+        gate.release(4)
+    running.close()
+
+
+def test_the_pipeline_computes_what_the_model_computes() -> None:
+    contract = echo_contract()
+    memory = memoryview(bytearray(slot_memory_bytes(contract, 2)))
+    slots = slot_arrays(contract, 2, memory)
+    model = EchoModel(contract)
+    model.bind(slots)
+    slots.state[1] = 2.5
+    running = RunningPipeline(model)
+    running.pipeline.post(submit(1, 1))
+    assert isinstance(running.sent.get(timeout=TIMEOUT_S), Done)
+    assert slots.actions[1, 0, 0] == 2.5
+    running.close()
+
+
+def test_the_engine_process_shares_its_slots_and_answers() -> None:
+    link = EngineLink(ECHO)
+    contract, slots = link.start(TIMEOUT_S)
+    assert contract == echo_contract()
+    assert isinstance(link.receive(TIMEOUT_S), Ready)
+    slots.state[2] = 1.25
+    link.send(submit(9, 2))
+    done = link.receive(TIMEOUT_S)
+    assert isinstance(done, Done)
+    assert done.key == 9
+    np.testing.assert_allclose(slots.actions[2, 3, 0], 1.253, atol=1e-6)
+    link.close()
+    assert not link.is_alive
+
+
+def test_a_killed_engine_is_seen_at_once_and_another_takes_its_place() -> None:
+    ready: queue.SimpleQueue[EngineLife] = queue.SimpleQueue()
+    ended: queue.SimpleQueue[int] = queue.SimpleQueue()
+    watch = EngineWatch(ECHO, 41, TIMEOUT_S, lambda text: None)
+    watch.start(ready.put, ended.put, lambda life, record: None)
+    first = ready.get(timeout=TIMEOUT_S)
+    assert first.epoch == 41
+    os.kill(first.pid, signal.SIGKILL)
+    assert ended.get(timeout=TIMEOUT_S) == 42
+    second = ready.get(timeout=TIMEOUT_S)
+    assert second.epoch == 42
+    assert second.pid != first.pid
+    watch.close()
+
+
+def test_an_engine_that_can_not_start_is_given_up_after_three_tries() -> None:
+    settings = EngineSettings(
+        model='no such model', model_seed=0, scheduling_policy='fifo', num_slots=1,
+        torch_threads=1, spare=False,
+    )  # fmt: skip
+    with pytest.raises(ModelError, match='ended before its model was loaded'):
+        EngineLink(settings).start(TIMEOUT_S)
+    said: queue.SimpleQueue[str] = queue.SimpleQueue()
+    watch = EngineWatch(settings, 1, TIMEOUT_S, said.put)
+    watch.start(lambda life: None, lambda epoch: None, lambda life, record: None)
+    assert said.get(timeout=TIMEOUT_S).startswith('3 engine starts in a row failed')
+    watch.close()

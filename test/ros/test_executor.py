@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The executor node against a server that a test speaks by hand, and against the real one."""
+
+from array import array
+from typing import Any
+
+import numpy as np
+import pytest
+from trajectory_msgs.msg import JointTrajectory
+
+from xinfer_ros.errors import Reason
+from xinfer_ros.models.registry import echo_contract
+from xinfer_ros.msg import ActionChunk, Budget, ExecutorState, Observation, ServerState
+from xinfer_ros.ros import qos
+from xinfer_ros.ros.convert import fill_contract
+from xinfer_ros.srv import RegisterRobot
+
+from .graph import EPISODES, Graph
+
+CONTRACT = echo_contract()
+ROBOT = f'r0={EPISODES}/transfer_cube_0@0'
+
+
+class ScriptedServer:
+    """
+    Registers everybody and answers as told.
+
+    :param graph: where it lives
+    :param epoch: of the server
+    """
+
+    def __init__(self, graph: Graph, epoch: int = 1) -> None:
+        node = graph.node
+        self.epoch, self.session = epoch, 100 + epoch
+        self.requests: list[Any] = []
+        self.answers = True
+        self._service = node.create_service(RegisterRobot, '/fleet/register_robot', self._register)
+        self._state = node.create_publisher(ServerState, '/fleet/server_state', qos.STATE)
+        self._chunks = node.create_publisher(ActionChunk, '/r0/action_chunk', qos.CHUNK)
+        self._subscription = node.create_subscription(
+            Observation, '/r0/observation', self._on_observation, qos.OBSERVATION
+        )
+        self._state.publish(ServerState(epoch=epoch, state=ServerState.READY))
+
+    def _register(self, request: Any, response: Any) -> Any:
+        response.reason, response.session, response.epoch = 0, self.session, self.epoch
+        response.lease_ns = 5_000_000_000
+        fill_contract(response, CONTRACT)
+        return response
+
+    def _on_observation(self, message: Any) -> None:
+        self.requests.append(message)
+        if self.answers:
+            self.send(self.chunk(message))
+
+    def chunk(self, request: Any, **changes: Any) -> Any:
+        """Return a good answer, with changes."""
+        message = ActionChunk()
+        for name in ('session', 'episode', 'request_id', 'keyframe_spacing_ns', 'joint_names'):
+            setattr(message, name, getattr(request, name))
+        message.epoch, message.start_step = self.epoch, request.executed_steps
+        rows = np.tile(np.array(request.state, np.float32), (CONTRACT.horizon, 1))
+        message.num_rows, message.rows = CONTRACT.horizon, array('f', rows.tobytes())
+        for name, value in changes.items():
+            setattr(message, name, value)
+        return message
+
+    def send(self, message: Any) -> None:
+        """Publish an answer."""
+        self._chunks.publish(message)
+
+
+class Listener:
+    """Keeps what an executor publishes."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.commands: list[Any] = []
+        self.reports: list[Any] = []
+        graph.node.create_subscription(
+            JointTrajectory, '/r0/joint_trajectory', self.commands.append, qos.COMMAND
+        )
+        graph.node.create_subscription(
+            ExecutorState, '/r0/executor_state', self.reports.append, qos.CHUNK
+        )
+
+    @property
+    def report(self) -> Any:
+        """Return the newest report, None before the first."""
+        return self.reports[-1] if self.reports else None
+
+    def count(self, reason: Reason) -> int:
+        """Return how often the newest report counts a reason."""
+        if self.report is None or reason.name not in self.report.reasons:
+            return 0
+        return int(self.report.reason_counts[list(self.report.reasons).index(reason.name)])
+
+
+def test_rows_of_a_chunk_become_commands_by_joint_name(graph: Graph) -> None:
+    """CQ-11 at the executor: the chunk's columns are in another order than the robot's joints."""
+    server, robot = ScriptedServer(graph), Listener(graph)
+    server.answers = False
+    graph.run('robots_main', '--robot', ROBOT)
+    graph.until(lambda: server.requests, 'the robot asks')
+    request = server.requests[-1]
+    assert [image.name for image in request.images] == [c.name for c in CONTRACT.cameras]
+    assert request.instruction
+    names = list(reversed(request.joint_names))
+    rows = np.tile(np.arange(14, dtype=np.float32), (16, 1))
+    server.send(server.chunk(request, joint_names=names, rows=array('f', rows.tobytes())))
+    graph.until(lambda: robot.commands, 'commands are published')
+    command = robot.commands[0]
+    assert list(command.joint_names) == list(request.joint_names)
+    np.testing.assert_allclose(command.points[0].positions, np.arange(14)[::-1])
+    assert command.points[0].time_from_start.nanosec == 30_000_000
+
+
+def test_a_lost_request_is_asked_anew_and_never_blocks_the_robot(graph: Graph) -> None:
+    """CQ-04: the first ever and five in a row are lost; a new id each time, then motion."""
+    server, robot = ScriptedServer(graph), Listener(graph)
+    server.answers = False
+    graph.run('robots_main', '--robot', ROBOT)
+    graph.until(lambda: len(server.requests) >= 6, 'six requests leave though none is answered')
+    ids = [request.request_id for request in server.requests]
+    assert ids == sorted(set(ids))
+    assert not robot.commands
+    server.answers = True
+    graph.until(lambda: robot.commands, 'motion begins when the link is back', 2.0)
+    graph.until(lambda: robot.report.unanswered >= 5, 'the losses are counted')
+
+
+def test_a_bad_chunk_is_refused_whole_and_the_queue_goes_on(graph: Graph) -> None:
+    """CQ-10, CQ-11, SE-02 at the executor's ingress, over the wire."""
+    server, robot = ScriptedServer(graph), Listener(graph)
+    graph.run('robots_main', '--robot', ROBOT)
+    graph.until(lambda: robot.report is not None and robot.report.chunks > 2, 'the robot moves')
+    server.answers = False
+    rows = np.zeros((16, 14), np.float32)
+    rows[5, 3] = np.nan
+    wide = array('f', [0.0] * 16 * 32)
+    bad: list[tuple[dict[str, Any], Reason]] = [
+        ({'rows': array('f', rows.tobytes())}, Reason.REJECTED_ROWS),
+        ({'rows': array('f'), 'num_rows': 0}, Reason.REJECTED_ROWS),
+        ({'rows': wide}, Reason.REJECTED_COLUMNS),
+        ({'joint_names': [f'j{i}' for i in range(14)]}, Reason.REJECTED_COLUMNS),
+        ({'keyframe_spacing_ns': 66_700_000}, Reason.REJECTED_SPACING),
+        ({'epoch': 999}, Reason.WRONG_EPOCH),
+        ({'session': 7}, Reason.WRONG_SESSION),
+        ({'start_step': 10**9}, Reason.STALE_CHUNK),
+    ]
+    for changes, reason in bad:
+        before = robot.count(reason)
+        seen = len(server.requests)
+        graph.until(lambda seen=seen: len(server.requests) > seen, 'the robot asks')
+        server.send(server.chunk(server.requests[-1], **changes))
+        graph.until(
+            lambda reason=reason, before=before: robot.count(reason) > before,
+            f'{reason.name} is counted',
+        )
+    server.answers = True
+    chunks = robot.report.chunks
+    graph.until(lambda: robot.report.chunks > chunks, 'a good chunk is played again')
+    for command in robot.commands:
+        assert np.isfinite(command.points[0].positions).all()
+
+
+def test_a_robot_comes_back_by_itself_when_the_server_was_killed(graph: Graph) -> None:
+    """SL-02: rows run out, the robot holds and ticks on, and moves under the new epoch."""
+    server, robot = graph.server(), Listener(graph)
+    process = graph.run('robots_main', '--robot', ROBOT)
+    graph.until(lambda: robot.report is not None and robot.report.chunks > 5, 'the robot moves')
+    old = robot.report
+    server.kill()
+    graph.until(lambda: robot.report.state == ExecutorState.HOLDING, 'the robot holds')
+    held = robot.report
+    commands = len(robot.commands)
+    graph.until(lambda: len(robot.commands) > commands + 30, 'the last command is repeated')
+    last = [tuple(c.points[0].positions) for c in robot.commands[-20:]]
+    assert len(set(last)) == 1
+    assert robot.report.executed_steps == held.executed_steps
+    assert process.process.poll() is None
+    graph.server()
+    graph.until(lambda: robot.report.chunks > held.chunks, 'motion resumes')
+    assert robot.report.epoch != old.epoch
+    assert robot.report.misaddressed == 0
+
+
+def test_a_robot_that_came_before_the_server_is_served_when_it_comes(graph: Graph) -> None:
+    """TR-04: the server starts later than the robot."""
+    robot = Listener(graph)
+    graph.run('robots_main', '--robot', ROBOT)
+    graph.until(lambda: robot.report is not None, 'the robot is up')
+    assert robot.report.state == ExecutorState.REGISTERING
+    graph.server()
+    graph.until(lambda: robot.report.chunks > 0, 'the robot moves')
+
+
+def test_an_engine_that_dies_is_replaced_and_everybody_is_told(graph: Graph) -> None:
+    """What is under way is answered ENGINE_RESTARTED, and the robots go on under a new epoch."""
+    import os
+    import signal
+
+    states: list[Any] = []
+    graph.node.create_subscription(ServerState, '/fleet/server_state', states.append, qos.STATE)
+    graph.server()
+    robot = Listener(graph)
+    graph.run('robots_main', '--robot', ROBOT)
+    graph.until(lambda: robot.report is not None and robot.report.chunks > 5, 'the robot moves')
+    old_epoch, pid = states[-1].epoch, states[-1].engine_pid
+    os.kill(pid, signal.SIGKILL)
+    graph.until(lambda: states[-1].epoch != old_epoch, 'a new epoch is announced')
+    graph.until(lambda: robot.report.epoch == states[-1].epoch, 'the robot is registered there')
+    chunks = robot.report.chunks
+    graph.until(lambda: robot.report.chunks > chunks, 'the robot moves on')
+    assert states[-1].engine_pid not in (0, pid)
+    assert robot.report.unanswered == 0
+
+
+def test_a_budget_message_changes_the_requests_to_come(graph: Graph) -> None:
+    server = ScriptedServer(graph)
+    publisher = graph.node.create_publisher(Budget, '/r0/budget', qos.BUDGET)
+    graph.run('robots_main', '--robot', ROBOT)
+    graph.until(lambda: server.requests, 'the robot asks')
+    assert server.requests[-1].budget_ns == 180_000_000
+    graph.until(lambda: publisher.get_subscription_count() > 0, 'the robot hears budgets')
+    publisher.publish(Budget(budget_ns=90_000_000, source='planner: insertion'))
+    graph.until(lambda: server.requests[-1].budget_ns == 90_000_000, 'the budget is in force')
+
+
+@pytest.mark.parametrize('kind', ['joint_trajectory', 'float64_multi_array'])
+def test_commands_are_in_the_message_type_that_was_asked_for(graph: Graph, kind: str) -> None:
+    from std_msgs.msg import Float64MultiArray
+
+    ScriptedServer(graph)
+    seen: list[Any] = []
+    topic = 'joint_trajectory' if kind == 'joint_trajectory' else 'position_controller/commands'
+    message = JointTrajectory if kind == 'joint_trajectory' else Float64MultiArray
+    graph.node.create_subscription(message, f'/r0/{topic}', seen.append, qos.COMMAND)
+    graph.run(
+        'robots_main', '--robot', ROBOT, '--ros-args',
+        '-p', f'command_type:={kind}', '-p', f'command_topic:={topic}',
+    )  # fmt: skip
+    graph.until(lambda: seen, 'commands come')
+    values = seen[0].points[0].positions if kind == 'joint_trajectory' else seen[0].data
+    assert len(values) == CONTRACT.action_dim
