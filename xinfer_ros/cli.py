@@ -15,6 +15,7 @@ from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.errors import XinferError
 
 SETTINGS = {'server': ServerConfig, 'executor': ExecutorConfig, 'replay': ReplayConfig}
+PLAIN_WIDTH = 120
 CONFIG_FILES = ('server.yaml', 'executor.yaml', 'fleet.yaml')
 
 
@@ -119,6 +120,11 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=PLAIN_WIDTH)
+
+
 def _isolate() -> None:
     """Keep a demo on this machine, in a domain of its own, unless the user has said where."""
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
@@ -133,7 +139,7 @@ def _fleet(arguments: argparse.Namespace) -> int:
     from xinfer_ros.ros.process import share_folder
     from xinfer_ros.ros.process_group import ProcessGroup
 
-    console = Console()
+    console = _console()
     shipped = share_folder() / 'episodes'
     bags = arguments.bags or list(shipped_bags(shipped))
     config = share_folder() / 'config'
@@ -160,6 +166,7 @@ def _fleet(arguments: argparse.Namespace) -> int:
         f'ROS_DOMAIN_ID={os.environ["ROS_DOMAIN_ID"]}, '
         f'discovery {os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"]}; stop with Ctrl-C',
         highlight=False,
+        soft_wrap=True,
     )
     log = _LogLines(console, arguments.verbose)
     processes = ProcessGroup(specs, log.take)
@@ -169,14 +176,14 @@ def _fleet(arguments: argparse.Namespace) -> int:
         faults = FleetRun(run_plan, processes, monitor, MonotonicClock(), console).run()
     except RunFailedError as error:
         log.print_kept()
-        console.print(f'[red]FAILED[/] {error}', highlight=False)
+        console.print(f'[red]FAILED[/] {error}', highlight=False, soft_wrap=True)
         return 1
     finally:
         if monitor is not None:
             monitor.close()
         processes.close()
     for fault in faults:
-        console.print(f'[red]FAILED[/] {fault}', highlight=False)
+        console.print(f'[red]FAILED[/] {fault}', highlight=False, soft_wrap=True)
     if not faults:
         console.print('[green]PASSED[/]')
     return 1 if faults else 0
@@ -192,11 +199,11 @@ class _LogLines:
     def take(self, line: str) -> None:
         self._kept = [*self._kept[-60:], line]
         if self._verbose or '[ERROR]' in line or '[FATAL]' in line or 'CRITICAL' in line:
-            self._console.print(line, markup=False, highlight=False)
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def print_kept(self) -> None:
         for line in self._kept:
-            self._console.print(line, markup=False, highlight=False)
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _replay(arguments: argparse.Namespace) -> int:
@@ -224,7 +231,7 @@ def _settings(arguments: argparse.Namespace) -> int:
         table.add_column(name, overflow='fold')
     for row in describe(SETTINGS[arguments.node]):
         table.add_row(*row)
-    Console().print(table)
+    _console().print(table)
     return 0
 
 

@@ -144,8 +144,8 @@ def _kind(setting: 'Field[Any]') -> type:
 
 def _checked(setting: 'Field[Any]', value: object, origin: str) -> object:
     """Return the value in the setting's type, or say what is wrong with it."""
-    kind, facts = _kind(setting), setting.metadata
-    if kind is float and type(value) is int:
+    kind, facts, given = _kind(setting), setting.metadata, value
+    if kind is float and type(value) is int and abs(value) < 2**63:
         value = float(value)
     if kind is tuple and isinstance(value, list | tuple):
         value = tuple(value)
@@ -163,7 +163,7 @@ def _checked(setting: 'Field[Any]', value: object, origin: str) -> object:
         if facts['choices'] and isinstance(value, str):
             hint = f'; {nearest(value, facts["choices"])}'
         raise ConfigError(
-            f'{origin}: {setting.name} is {value!r} ({type(value).__name__}); '
+            f'{origin}: {setting.name} is {given!r} ({type(given).__name__}); '
             f'allowed: {allowed(setting)}{hint}'
         )
     return value
@@ -186,10 +186,15 @@ def settings_from(
         origin = origins.get(name, 'settings')
         if name not in known:
             raise ConfigError(
-                f'{origin}: unknown key {name} for {kind.__name__}; {nearest(name, list(known))}'
+                f'{origin}: unknown key {name}, {_node(kind)} has none such; '
+                f'{nearest(name, list(known))}'
             )
         accepted[name] = _checked(known[name], value, origin)
     return kind(**accepted)
+
+
+def _node(kind: type[Any]) -> str:
+    return f'the {kind.__name__.removesuffix("Config").lower()} node'
 
 
 def describe(kind: type[Any]) -> list[tuple[str, str, str, str]]:

@@ -104,8 +104,11 @@ def read_recording(folder: Path) -> Recording:
                 )
                 for connection, stamp_ns, data in reader.messages()
             )
-    except ReaderError as error:
+            recorded = reader.message_count
+    except (ReaderError, OSError, ValueError) as error:
         raise ConfigError(f'bag {folder}: {error}') from error
+    if len(messages) != recorded:
+        raise ConfigError(f'bag {folder}: {recorded} messages recorded, {len(messages)} readable')
     if not messages:
         raise ConfigError(f'bag {folder}: it holds no message')
     return Recording(topics=tuple(topics.values()), messages=messages)

@@ -12,11 +12,12 @@ from rich.live import Live
 
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
-from xinfer_ros.errors import XinferError
+from xinfer_ros.errors import ConfigError, XinferError
 from xinfer_ros.fleet.table import live_table, summary_lines, summary_table
 from xinfer_ros.fleet.verdict import FleetResult, faults, fleet_result
 
 REFRESH_S = 0.5
+QUICK_S = 0.1  # after a kill, to time the recovery
 PLAIN_LINE_S = 5.0
 RESUME_LIMIT_S = 5.0
 RECOVERY_LIMIT_S = 30.0
@@ -115,9 +116,14 @@ class FleetRun:
         """
         Run to the end, print the summary, and return what was wrong; an empty list is success.
 
+        :raises ConfigError: if the kill would come after the end
         :raises RunFailedError: if the fleet does not start, or a process ends that must not
         """
         plan = self._plan
+        if plan.kill and plan.kill_at_s >= plan.duration_s:
+            raise ConfigError(
+                f'a kill at {plan.kill_at_s:g} s needs a longer run than {plan.duration_s:g} s'
+            )
         if self._console.is_terminal:
             with Live(console=self._console, transient=True, auto_refresh=False) as live:
                 self._live = live
@@ -127,7 +133,7 @@ class FleetRun:
         title = f'{len(plan.robots)} robots, {plan.duration_s:g} s after the warm-up'
         self._console.print(summary_table(title, result))
         for line in summary_lines(result):
-            self._console.print(line, highlight=False)
+            self._console.print(line, highlight=False, soft_wrap=True)
         if plan.kill:
             return self._recovery_faults() + _misaddressed(result)
         return faults(result, plan.allowed_starved_share)
@@ -155,7 +161,7 @@ class FleetRun:
         return fleet_result(before, self._known_reports())
 
     def _step(self, title: str) -> None:
-        self._watch.wait_for_news(REFRESH_S)
+        self._watch.wait_for_news(REFRESH_S if self._killed_s is None else QUICK_S)
         failure = self._processes.check()
         if failure is not None:
             raise RunFailedError(f'{failure}; its last words stand above')
@@ -164,7 +170,7 @@ class FleetRun:
             self._live.update(live_table(title, self._plan.robots, reports), refresh=True)
         elif self._now_s() - self._printed_s >= PLAIN_LINE_S:
             self._printed_s = self._now_s()
-            self._console.print(_plain_line(title, reports), highlight=False)
+            self._console.print(_plain_line(title, reports), highlight=False, soft_wrap=True)
 
     def _now_s(self) -> float:
         return self._clock.now_ns() / 1e9
@@ -189,8 +195,12 @@ class FleetRun:
     def _kill(self) -> None:
         target = self._plan.kill
         pid = self._watch.engine_pid if target == 'engine' else self._processes.pid(target)
+        if pid <= 0:
+            raise RunFailedError(f'the {target} process is not known, so it cannot be killed')
         self._old_epoch = self._watch.epoch
-        self._console.print(f'killing the {target} process {pid} (SIGKILL)', highlight=False)
+        self._console.print(
+            f'killing the {target} process {pid} (SIGKILL)', highlight=False, soft_wrap=True
+        )
         os.kill(pid, signal.SIGKILL)
         self._killed_s = self._now_s()
 
@@ -224,6 +234,7 @@ class FleetRun:
             f'{self._plan.kill} killed; ready again after {ready_s:.1f} s, the last robot moved '
             f'{last_s - self._killed_s:.1f} s after the kill, under a new epoch',
             highlight=False,
+            soft_wrap=True,
         )
         limit_s = RESUME_LIMIT_S if self._plan.kill == 'server' else RESUME_LIMIT_S - ready_s
         if after_ready_s > limit_s:

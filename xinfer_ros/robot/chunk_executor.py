@@ -96,7 +96,7 @@ class ChunkExecutor:
             lost = self._next_send.give_up_if_lost(now_ns)
             if lost is not None:
                 self._give_up(lost.request_id)
-                self.session.doubted(now_ns)
+                self.session.doubted()
             return self.session.grant is not None and self._next_send.is_due(now_ns)
 
     def begin_request(self, now_ns: int) -> RequestDraft | None:

@@ -37,6 +37,7 @@ class SessionKeeper:
         self._asked_ns: int | None = None
         self._not_before_ns: int | None = None
         self._last_sign_ns = 0
+        self._in_doubt = False
         self._past: set[int] = set()
 
     @property
@@ -61,7 +62,7 @@ class SessionKeeper:
             self._asked_ns = None
         if self._not_before_ns is not None and now_ns < self._not_before_ns:
             return False
-        if not self._valid or self._grant is None:
+        if not self._valid or self._grant is None or self._in_doubt:
             return True
         return now_ns - self._last_sign_ns > self._grant.lease_ns // 3
 
@@ -75,7 +76,7 @@ class SessionKeeper:
 
     def granted(self, grant: Grant, now_ns: int) -> None:
         """Take in what the server has granted."""
-        self._grant, self._valid = grant, True
+        self._grant, self._valid, self._in_doubt = grant, True, False
         self._past.add(grant.session)
         self._asked_ns, self._not_before_ns = None, None
         self._last_sign_ns = now_ns
@@ -92,10 +93,9 @@ class SessionKeeper:
             if ready:
                 self._asked_ns, self._not_before_ns = None, None
 
-    def doubted(self, now_ns: int) -> None:
+    def doubted(self) -> None:
         """Note that a request got no answer: the lease is renewed at once, requests go on."""
-        if self._grant is not None:
-            self._last_sign_ns = now_ns - self._grant.lease_ns
+        self._in_doubt = True
 
     def unknown(self) -> None:
         """Note that the server does not know the session."""

@@ -7,8 +7,8 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
-from xinfer_ros.engine.front_end import FrontEnd
-from xinfer_ros.engine.status import ServerPhase
+from xinfer_ros.engine.status import ServerPhase, ServerStatus
+from xinfer_ros.errors import Reason
 from xinfer_ros.ros.qos import Mismatch
 
 ERROR, OK, WARN = DiagnosticStatus.ERROR, DiagnosticStatus.OK, DiagnosticStatus.WARN
@@ -41,26 +41,30 @@ def mismatch_statuses(name: str, mismatched: Sequence[Mismatch]) -> list[Diagnos
 
 
 def server_diagnostics(
-    node: Any, front_end: FrontEnd, mismatched: Sequence[Mismatch]
+    node: Any,
+    status: ServerStatus,
+    answered: Mapping[Reason, int],
+    duplicates: Mapping[str, int],
+    mismatched: Sequence[Mismatch],
 ) -> DiagnosticArray:
-    """Return the server's phase, counters, refused duplicates and unmatched publishers."""
-    name, status = node.get_fully_qualified_name(), front_end.status()
-    ready = status.phase is ServerPhase.READY
-    counts = {reason.name: count for reason, count in front_end.tally.answered().items()}
+    """
+    Return the server's phase, counters, refused duplicates and unmatched publishers.
+
+    :param answered: answers by reason
+    :param duplicates: registrations refused since another robot has the id, by id
+    """
+    name = node.get_fully_qualified_name()
+    level = OK if status.phase is ServerPhase.READY else WARN
     values = {
         'epoch': status.epoch,
         'model': status.model,
         'robots': status.num_robots,
-        **counts,
+        **{reason.name: count for reason, count in answered.items()},
     }
-    statuses = [_status(OK if ready else WARN, f'{name}: server', status.phase.name, values)]
-    for robot in front_end.robots():
-        if robot.duplicates_refused:
-            text = (
-                f'DUPLICATE_ID: {robot.duplicates_refused} other registrations as '
-                f'{robot.registration.robot_id} were refused'
-            )
-            statuses.append(_status(WARN, f'{name}: {robot.registration.robot_id}', text))
+    statuses = [_status(level, f'{name}: server', status.phase.name, values)]
+    for robot, count in duplicates.items():
+        text = f'DUPLICATE_ID: {count} other registrations as {robot} were refused'
+        statuses.append(_status(WARN, f'{name}: {robot}', text))
     return _array(node, statuses + mismatch_statuses(name, mismatched))
 
 

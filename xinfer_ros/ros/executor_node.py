@@ -68,7 +68,7 @@ class ExecutorNode(Node):
             self._executor = self._make_executor()
         if self._executor is not None:
             self._command.publish(self._executor.tick())
-            self._ask(self._executor, now_ns)
+            self._ask(self._executor, self._rate.instant(now_ns))
         return self._rate.following(now_ns)
 
     def _make_executor(self) -> ChunkExecutor | None:

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from xinfer_ros.config import ExecutorConfig, ReplayConfig, ServerConfig
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.ros.params_file import check_sections, files_for
+from xinfer_ros.ros.params_file import check_sections, files_for, resolve
 
 SERVER_NAME, SERVER_NAMESPACE = 'xinfer_server', '/fleet'
 
@@ -68,14 +69,21 @@ def fleet_nodes(plan: FleetPlan) -> list[NodeSpec]:
     """
     Return the processes of a fleet: the server, then the robots.
 
-    :raises ConfigError: if a parameter file is for none of them, or there is no robot or bag
+    Every setting of every node is checked here, so that nothing is started with a wrong one.
+
+    :raises ConfigError: if a setting is wrong, a parameter file is for none of the nodes, or there
+        is no robot or bag
     """
     if not plan.robots or not plan.bags:
         raise ConfigError('a fleet needs at least one robot and one bag')
     server = f'{SERVER_NAMESPACE}/{SERVER_NAME}'
     robot_nodes = [f'/{robot}/{node}' for robot in plan.robots for node in ('executor', 'replay')]
     for path in plan.files:
-        check_sections(path, [server, *robot_nodes])
+        check_sections(path, [server, *robot_nodes], complete=True)
+    resolve(ServerConfig, server, plan.files, plan.server)
+    for name in robot_nodes:
+        kind = ExecutorConfig if name.endswith('/executor') else ReplayConfig
+        resolve(kind, name, plan.files, {})
     nodes = [
         NodeSpec(
             executable='server',

@@ -2,6 +2,7 @@
 """Parameter files of ROS 2, read strictly: a file has an effect, or the start stops."""
 
 import difflib
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ def sections(path: Path) -> list[Section]:
         tree = yaml.safe_load(path.read_text())
     except OSError as error:
         raise ConfigError(f'{path}: {error.strerror}') from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f'{path}: no valid YAML: {" ".join(str(error).split())}') from error
     found = list(_walk(tree if tree is not None else {}, '', path))
     if not found:
@@ -63,25 +64,30 @@ def _walk(tree: Any, prefix: str, path: Path) -> Iterator[Section]:
         raise ConfigError(f'{path}: {prefix or "the file"} holds {tree!r}, expected a mapping')
     for key, value in tree.items():
         if key == 'ros__parameters':
-            yield Section(pattern=prefix or '/**', values=dict(_flat(value or {}, '')))
+            if not isinstance(value, dict):
+                raise ConfigError(
+                    f'{path}: ros__parameters of {prefix} is {value!r}, not a mapping'
+                )
+            yield Section(pattern=prefix or '/**', values=dict(_flat(value, '')))
         else:
             yield from _walk(value, f'{prefix}/{str(key).strip("/")}', path)
 
 
 def _flat(tree: Any, prefix: str) -> Iterator[tuple[str, object]]:
     for key, value in tree.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             yield from _flat(value, f'{prefix}{key}.')
         else:
             yield f'{prefix}{key}', value
 
 
-def check_sections(path: Path, nodes: Sequence[str]) -> None:
+def check_sections(path: Path, nodes: Sequence[str], *, complete: bool = False) -> None:
     """
     Refuse a file that has nothing for any of the nodes, or a section with a misspelt node name.
 
     :param path: the parameter file
     :param nodes: names with namespace of the nodes that are started with it
+    :param complete: whether these are all nodes of the system, so that every section must fit one
     :raises ConfigError: names the section and the nearest node
     """
     found = sections(path)
@@ -90,7 +96,8 @@ def check_sections(path: Path, nodes: Sequence[str]) -> None:
         if any(section.matches(node) for node in nodes):
             continue
         name = section.pattern.rsplit('/', 1)[1]
-        if name not in names and difflib.get_close_matches(name, names, n=1, cutoff=NEAR):
+        misspelt = name not in names and difflib.get_close_matches(name, names, 1, NEAR)
+        if misspelt or (complete and name in names):
             raise ConfigError(_misdirected(path, section.pattern, nodes))
     if not any(section.matches(node) for section in found for node in nodes):
         raise ConfigError(_misdirected(path, found[0].pattern, nodes))
@@ -141,7 +148,7 @@ def ros_arguments(argv: Sequence[str]) -> tuple[list[Path], dict[str, object]]:
     :raises ConfigError: if a ``-p`` is not ``name:=value``
     """
     paths, values = [], {}
-    for flag, value in zip(argv, [*argv[1:], ''], strict=True):
+    for flag, value in itertools.pairwise([*argv, '']):
         if flag == '--params-file':
             paths.append(Path(value))
         elif flag in ('-p', '--param'):

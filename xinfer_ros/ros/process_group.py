@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts a node list as processes: a stand-in where there is no ``ros2 launch``."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,8 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-import yaml
 
 from xinfer_ros.ros.node_list import NodeSpec
 
@@ -112,6 +111,5 @@ def command(spec: NodeSpec) -> list[str]:
     for path in spec.files:
         line += ['--params-file', str(path)]
     for name, value in spec.parameters.items():
-        text = yaml.safe_dump(value, default_flow_style=True).split('\n')[0]
-        line += ['-p', f'{name}:={text}']
+        line += ['-p', f'{name}:={json.dumps(value, ensure_ascii=False)}']  # every JSON text is YAML
     return line

@@ -168,4 +168,14 @@ class ServerNode(LifecycleNode):
             self._ports.pop(robot).close()
             self.get_logger().warning(f'robot {robot.registration.robot_id} is silent: removed')
         mismatched = [m for port in self._ports.values() for m in port.mismatches()]
-        self._diagnostics_pub.publish(server_diagnostics(self, self._front_end, mismatched))
+        front_end = self._front_end
+        duplicates = {
+            robot.registration.robot_id: robot.duplicates_refused
+            for robot in front_end.robots()
+            if robot.duplicates_refused
+        }
+        self._diagnostics_pub.publish(
+            server_diagnostics(
+                self, front_end.status(), front_end.tally.answered(), duplicates, mismatched
+            )
+        )
