@@ -2,6 +2,7 @@
 """The slot memory: what one process writes, the other reads."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -93,7 +94,7 @@ def test_arrays_do_not_overlap(contract: ModelContract, num_slots: int) -> None:
         (array.__array_interface__['data'][0], array.__array_interface__['data'][0] + array.nbytes)
         for array in arrays
     )
-    assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
 
 
 @settings(deadline=None, derandomize=True)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot's side of the loop: which row is next, when to ask, and which answers to believe."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from xinfer_ros.core.metrics import ExecutorPhase
 from xinfer_ros.core.request import retry_after_ns
-from xinfer_ros.errors import Reason
+from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.robot.chunk_executor import ChunkExecutor, RequestDraft
 from xinfer_ros.robot.session import Grant
 
@@ -55,7 +57,7 @@ def test_pause_adds_nothing_to_the_skip() -> None:
 
 @pytest.mark.parametrize('commitment', [0, 1, 5, 49])
 def test_promised_rows_are_those_that_run_next(commitment: int) -> None:
-    """RT-01: 10 rows of chunk A executed at the send: the leftover begins with A[10]; C[5] follows 5."""
+    """RT-01: 10 rows of A executed at the send: the leftover begins with A[10]; C[5] runs next."""
     robot = _moving_robot(commitment_steps=commitment)
     robot.tick(10)
     draft = robot.ask_when_due()
@@ -71,7 +73,7 @@ def test_promised_rows_are_those_that_run_next(commitment: int) -> None:
 
 @pytest.mark.parametrize(('budget_ms', 'retry_ms'), [(180, 500), (400, 800)])
 def test_lost_request_is_followed_by_a_new_one_in_time(budget_ms: int, retry_ms: int) -> None:
-    """CQ-04: within max(2·B, 500 ms), with an empty queue and a motionless robot, the very first too."""
+    """CQ-04: within max(2·B, 500 ms); empty queue, motionless robot, the very first request."""
     robot = DrivenRobot(budget_ns=budget_ms * MS)
     first = robot.ask_when_due()
     sent_ns = robot.clock.now_ns()
@@ -89,7 +91,7 @@ def test_five_losses_in_a_row_do_not_stop_a_robot() -> None:
         draft = robot.ask_when_due()
         ids.append(draft.request_id)
         sent_ns.append(robot.clock.now_ns())
-    gaps = [after - before for before, after in zip(sent_ns, sent_ns[1:], strict=False)]
+    gaps = [after - before for before, after in itertools.pairwise(sent_ns)]
     assert ids == [1, 2, 3, 4, 5, 6]
     assert gaps == [500 * MS] * 5
     assert robot.executor.report().unanswered == 5
@@ -108,6 +110,18 @@ def test_first_request_of_an_episode_may_be_lost_like_any_other() -> None:
     assert robot.answer(again) is Reason.OK
 
 
+def test_late_answer_is_no_chunk_but_the_request_was_not_unanswered() -> None:
+    """CQ-06: it is counted once, however often it arrives."""
+    robot = DrivenRobot()
+    late = robot.ask_when_due()
+    fresh = robot.ask_when_due()
+    assert robot.executor.report().unanswered == 1
+    for _ in range(3):
+        assert robot.answer(late) is Reason.STALE_CHUNK
+    assert robot.executor.report().unanswered == 0
+    assert robot.answer(fresh) is Reason.OK
+
+
 def test_every_request_of_a_motionless_robot_is_asked() -> None:
     """CQ-04: there is no similarity test; equal observations are asked as often as others."""
     robot = DrivenRobot()
@@ -124,7 +138,9 @@ def test_robot_registers_again_while_its_requests_stay_unanswered() -> None:
     """CQ-04: a server that forgot this robot during an outage never hears its requests again."""
     robot = DrivenRobot()
     asked = 0
-    for _ in range(60):  # 2 s in which each request is lost; the order is that of the executor node
+    for _ in range(
+        60
+    ):  # 2 s in which each request is lost; the order is that of the executor node
         now_ns = robot.clock.now_ns()
         if robot.executor.session.due(now_ns):
             robot.executor.session.asked(now_ns)
@@ -263,7 +279,7 @@ SIX = tuple('abcdef')
 @pytest.mark.parametrize('columns', [5, 7, 32])
 @pytest.mark.parametrize('named', [True, False])
 def test_surplus_or_missing_columns_are_refused(columns: int, named: bool) -> None:
-    """CQ-11: 6 joints and 5, 7 or 32 columns, with a name for each or without; never cut or padded."""
+    """CQ-11: 6 joints and 5, 7 or 32 columns, each named or not; never cut or padded."""
     robot = DrivenRobot(SIX)
     robot.answer(robot.ask_when_due())
     names = tuple(f'{i}' for i in range(columns)) if named else SIX
@@ -317,10 +333,10 @@ def test_chunk_of_an_old_epoch_is_refused() -> None:
     now_ns = robot.clock.now_ns()
     robot.executor.session.server_announced(6, ready=True)
     assert robot.ask() is None
-    assert robot.answer(late) is Reason.WRONG_SESSION  # no session is in force
     robot.executor.granted(Grant(session=77, epoch=6, lease_ns=GRANT.lease_ns), now_ns)
     fresh = robot.ask_when_due()
     assert robot.clock.now_ns() == now_ns
+    assert robot.answer(late) is Reason.WRONG_EPOCH
     assert robot.answer(fresh, epoch=5) is Reason.WRONG_EPOCH
     assert robot.answer(fresh, epoch=6) is Reason.OK
     assert robot.executor.report().epoch == 6
@@ -400,14 +416,16 @@ def test_ticks_before_the_first_row_are_not_starved() -> None:
 def test_unreadable_message_is_counted_and_changes_nothing() -> None:
     robot = _moving_robot()
     draft = robot.ask_when_due()
-    assert robot.executor.refuse(Reason.REJECTED_ROWS) is Reason.REJECTED_ROWS
+    assert (
+        robot.executor.refuse(Rejected(Reason.REJECTED_ROWS, 'unreadable')) is Reason.REJECTED_ROWS
+    )
     assert robot.executor.report().reasons == {Reason.REJECTED_ROWS: 1}
     assert robot.answer(draft) is Reason.OK
 
 
 def test_report_is_a_copy() -> None:
     robot = DrivenRobot()
-    robot.executor.refuse(Reason.REJECTED_ROWS)
+    robot.executor.refuse(Rejected(Reason.REJECTED_ROWS, 'unreadable'))
     report = robot.executor.report()
     report.reasons.clear()
     report.chunks = 99
@@ -430,12 +448,14 @@ events = st.lists(
 
 @settings(deadline=None, derandomize=True, max_examples=300)
 @given(events)
-def test_robot_keeps_its_rules_under_every_order_of_events(sequence: list[tuple[str, int]]) -> None:
+def test_robot_keeps_its_rules_under_every_order_of_events(
+    sequence: list[tuple[str, int]],
+) -> None:
     """
     No row twice, none left out, one request in flight, and the period kept.
 
-    ``rows``, ``refusal`` and ``nonsense`` answer one of the last four requests, so they come late, twice
-    and out of order. A new episode or session withdraws the request in flight and its period.
+    ``rows``, ``refusal`` and ``nonsense`` answer one of the last four requests, so they come late,
+    twice and out of order. A new episode or session withdraws the request and its period.
     """
     robot = DrivenRobot(minimum_period_ns=150 * MS)
     session, drafts = GRANT.session, list[RequestDraft]()

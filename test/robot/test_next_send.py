@@ -7,13 +7,17 @@ from hypothesis import strategies as st
 
 from xinfer_ros.core.clock import SimulatedClock
 from xinfer_ros.core.request import retry_after_ns
-from xinfer_ros.robot.next_send import NextSend
+from xinfer_ros.robot.next_send import InFlight, NextSend
 
 MS = 1_000_000
 
 
+def _request(request_id: int, budget_ns: int, sent_ns: int) -> InFlight:
+    return InFlight(request_id=request_id, sent_ns=sent_ns, budget_ns=budget_ns, executed_steps=0)
+
+
 def _first_due_ms(rule: NextSend, from_ms: int) -> int:
-    """Return the first millisecond at which a request may leave, giving up lost ones on the way."""
+    """Return the first millisecond at which a request may leave; lost ones are given up."""
     for now_ms in range(from_ms, from_ms + 10_000):
         rule.give_up_if_lost(now_ms * MS)
         if rule.is_due(now_ms * MS):
@@ -29,7 +33,7 @@ def test_first_request_leaves_at_once() -> None:
 def test_next_send_is_the_later_of_period_and_answer(answered_ms: int, next_ms: int) -> None:
     """RT-07: s = 0 and TE = 500 ms: r = 300 → s' = 500; r = 900 → s' = 900."""
     rule = NextSend(500 * MS, 100 * MS)
-    rule.sent(1, 1000 * MS, 0)
+    rule.sent(_request(1, 1000 * MS, 0))
     for now_ms in range(answered_ms):
         assert not rule.is_due(now_ms * MS)
     rule.answered(answered_ms * MS, with_rows=True)
@@ -39,14 +43,14 @@ def test_next_send_is_the_later_of_period_and_answer(answered_ms: int, next_ms: 
 def test_request_without_any_answer_is_asked_anew_after_the_timeout() -> None:
     """RT-07: r never → retry after the timeout, not never."""
     rule = NextSend(500 * MS, 100 * MS)
-    rule.sent(1, 400 * MS, 0)
+    rule.sent(_request(1, 400 * MS, 0))
     assert _first_due_ms(rule, 0) == 800
 
 
 def test_only_the_request_in_flight_is_given_up_and_only_once() -> None:
     rule = NextSend(100 * MS, 100 * MS)
     assert rule.give_up_if_lost(10**12) is None
-    rule.sent(4, 180 * MS, 0)
+    rule.sent(_request(4, 180 * MS, 0))
     assert rule.give_up_if_lost(500 * MS - 1) is None
     lost = rule.give_up_if_lost(500 * MS)
     assert lost is not None
@@ -57,21 +61,21 @@ def test_only_the_request_in_flight_is_given_up_and_only_once() -> None:
 
 def test_refusal_is_followed_by_a_pause() -> None:
     rule = NextSend(50 * MS, 100 * MS)
-    rule.sent(1, 180 * MS, 0)
+    rule.sent(_request(1, 180 * MS, 0))
     rule.answered(20 * MS, with_rows=False)
     assert _first_due_ms(rule, 20) == 120
 
 
 def test_pause_after_a_refusal_never_shortens_the_period() -> None:
     rule = NextSend(500 * MS, 100 * MS)
-    rule.sent(1, 180 * MS, 0)
+    rule.sent(_request(1, 180 * MS, 0))
     rule.answered(20 * MS, with_rows=False)
     assert _first_due_ms(rule, 20) == 500
 
 
 def test_withdrawn_request_makes_room_at_once() -> None:
     rule = NextSend(500 * MS, 100 * MS)
-    rule.sent(1, 180 * MS, 0)
+    rule.sent(_request(1, 180 * MS, 0))
     rule.withdraw()
     assert rule.in_flight is None
     assert rule.is_due(0)
@@ -93,7 +97,7 @@ events = st.lists(
 def test_one_request_in_flight_and_never_sooner_than_the_period(
     period_ms: int, backoff_ms: int, sequence: list[tuple[str, int]]
 ) -> None:
-    """s' = max(s + TE, r) under every order of sends, answers and losses."""
+    """S' = max(s + TE, r) under every order of sends, answers and losses."""
     clock, rule = SimulatedClock(), NextSend(period_ms * MS, backoff_ms * MS)
     last_sent_ns: int | None = None
     refused_ns: int | None = None
@@ -112,7 +116,7 @@ def test_one_request_in_flight_and_never_sooner_than_the_period(
             calm = refused_ns is None or now_ns >= refused_ns + backoff_ms * MS
             assert rule.is_due(now_ns) == (free and rested and calm)
             if rule.is_due(now_ns):
-                rule.sent(number, value * MS, now_ns)
+                rule.sent(_request(number, value * MS, now_ns))
                 last_sent_ns, refused_ns = now_ns, None
                 waiting = (now_ns, value * MS)
         elif waiting is not None and rule.in_flight is not None:
@@ -123,11 +127,11 @@ def test_one_request_in_flight_and_never_sooner_than_the_period(
 
 
 def test_sends_in_ten_seconds_do_not_exceed_the_period() -> None:
-    """Also seen (lerobot robot_client): at most ceil(10 s / TE) + 1 sends, however fast answers are."""
+    """Also seen (lerobot robot_client): at most ceil(10 s / TE) + 1, however fast answers are."""
     rule, sends = NextSend(180 * MS, 100 * MS), 0
     for now_ms in range(10_000):
         if rule.is_due(now_ms * MS):
-            rule.sent(sends, 180 * MS, now_ms * MS)
+            rule.sent(_request(sends, 180 * MS, now_ms * MS))
             rule.answered(now_ms * MS, with_rows=True)
             sends += 1
     assert sends <= -(-10_000 // 180) + 1

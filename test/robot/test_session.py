@@ -131,7 +131,7 @@ def test_unknown_session_is_asked_for_anew() -> None:
 
 def test_doubt_renews_the_lease_at_once_and_keeps_the_grant_meanwhile() -> None:
     keeper = _granted()
-    keeper.doubted(500 * MS)
+    keeper.doubted()
     assert keeper.grant == GRANT
     assert keeper.due(500 * MS)
     keeper.asked(500 * MS)
@@ -142,14 +142,14 @@ def test_doubt_renews_the_lease_at_once_and_keeps_the_grant_meanwhile() -> None:
 def test_doubt_outlives_the_request_that_follows_it() -> None:
     """CQ-04: sending is no proof that anybody listens; only a grant settles the doubt."""
     keeper = _granted()
-    keeper.doubted(500 * MS)
+    keeper.doubted()
     keeper.sent(500 * MS)
     assert keeper.due(501 * MS)
 
 
 def test_doubt_without_a_grant_is_harmless() -> None:
     keeper = SessionKeeper()
-    keeper.doubted(0)
+    keeper.doubted()
     assert keeper.grant is None
     assert keeper.due(0)
 
@@ -167,7 +167,9 @@ def test_past_sessions_are_remembered_as_ours() -> None:
 steps = st.lists(
     st.one_of(
         st.tuples(st.just('pass'), st.integers(0, 3000)),
-        st.tuples(st.sampled_from(['granted', 'refused', 'unknown', 'sent', 'doubted']), st.just(0)),
+        st.tuples(
+            st.sampled_from(['granted', 'refused', 'unknown', 'sent', 'doubted']), st.just(0)
+        ),
         st.tuples(st.sampled_from(['ready', 'starting']), st.integers(3, 5)),
         st.tuples(st.just('ask'), st.just(0)),
     ),
@@ -196,7 +198,7 @@ def test_robot_without_a_grant_asks_again_within_the_answer_timeout(
             case 'sent':
                 keeper.sent(now_ns)
             case 'doubted':
-                keeper.doubted(now_ns)
+                keeper.doubted()
             case 'ready' | 'starting':
                 keeper.server_announced(value, ready=event == 'ready')
             case _:

@@ -125,7 +125,7 @@ def test_an_address_is_read_from_a_message_whose_body_is_broken() -> None:
 
 
 def test_no_bytes_of_a_chunk_are_ever_executed(tmp_path: Path) -> None:
-    """SE-01 at the executor: crafted and 10,000 random payloads in every field that holds bytes."""
+    """SE-01 at the executor: crafted and 10,000 random payloads in every field of bytes."""
     settings = ExecutorSettings(
         robot_id='r0',
         joint_names=('a', 'b'),
@@ -162,7 +162,7 @@ def test_no_bytes_of_a_chunk_are_ever_executed(tmp_path: Path) -> None:
         try:
             refused += executor.accept(convert.to_answer(message), index) is not Reason.OK
         except Rejected as refusal:
-            refused += executor.refuse(refusal.reason) is not Reason.OK
+            refused += executor.refuse(refusal) is not Reason.OK
         row = executor.tick()
         assert row is None or np.isfinite(row.values).all()
     assert refused > 5_000

@@ -2,6 +2,7 @@
 """fleet.launch.py starts the node list, action by action; needs a ROS 2 with ``launch``."""
 
 import importlib.util
+import itertools
 from pathlib import Path
 from types import ModuleType
 
@@ -32,10 +33,13 @@ def _description(path: Path) -> object:
 
 
 def test_launch_file_starts_the_node_list(fleet_launch: ModuleType) -> None:
-    """Same executables, names, arguments and respawn, in the same order, by default and otherwise."""
-    from launch import LaunchContext
+    """The same executables with the same arguments in the same order, by default and otherwise."""
     from launch.actions import DeclareLaunchArgument
+    from launch.substitutions import TextSubstitution
     from launch.utilities import perform_substitutions
+    from launch_ros.actions import LifecycleNode
+
+    from launch import LaunchContext
 
     context = LaunchContext()
     defaults = {
@@ -55,8 +59,13 @@ def test_launch_file_starts_the_node_list(fleet_launch: ModuleType) -> None:
         assert [action.node_executable for action in actions] == [n.executable for n in nodes]
         assert [action.node_package for action in actions] == ['xinfer_ros'] * len(nodes)
         for action, node in zip(actions, nodes, strict=True):
-            words = [perform_substitutions(context, word) for word in action.cmd[1:]]
-            own = words[: words.index('--ros-args')] if '--ros-args' in words else words
+            assert isinstance(action, LifecycleNode) == node.lifecycle
+            texts = itertools.takewhile(
+                lambda word: all(isinstance(part, TextSubstitution) for part in word),
+                action.cmd[1:],
+            )
+            words = [perform_substitutions(context, word) for word in texts]
+            own = itertools.takewhile(lambda word: word != '--ros-args', words)
             assert tuple(own) == node.arguments
 
 

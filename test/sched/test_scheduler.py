@@ -148,6 +148,22 @@ def test_failed_unit_ends_its_requests_and_frees_its_lane() -> None:
     assert scheduler.complete(following, 0) == ([], [])
 
 
+@pytest.mark.parametrize('fails', [False, True])
+def test_nothing_is_remembered_of_a_cancelled_request_that_has_ended(fails: bool) -> None:
+    """SL-07: what a request leaves behind would add up over hours."""
+    scheduler = Scheduler(Fifo(), ONE_EACH)
+    for is_cancelled in (True, False):
+        scheduler.submit(request(1), 0)
+        (unit,) = scheduler.dispatch(0)
+        if is_cancelled:
+            scheduler.cancel(1, 0)
+        if is_cancelled and fails:
+            scheduler.fail(unit, 0)
+        else:
+            _, dropped = scheduler.complete(unit, 0)
+            assert bool(dropped) is is_cancelled
+
+
 def test_only_the_cancelled_request_of_a_batch_is_dropped() -> None:
     scheduler = Scheduler(AllAtOnce(), ONE_EACH)
     for key in (1, 2, 3):

@@ -28,7 +28,8 @@ class FrontEnd:
     Holds no torch and no ROS. Every observation gets exactly one answer, through ``answer``.
 
     Methods may be called from any thread and do not wait for the engine; ``answer`` and
-    ``announce`` are called from several threads, never with the lock held.
+    ``announce`` are called from several threads, never with the lock held. While ``is_active`` is
+    False, whoever registers or asks is answered NOT_READY.
 
     :param settings: bounds and times
     :param clock: the server's monotonic clock
@@ -56,6 +57,7 @@ class FrontEnd:
         self._epoch = settings.first_epoch
         self._phase = ServerPhase.STARTING
         self._model = ''
+        self.is_active = True
         self.tally = Tally()
         self._decoders = decoders
         self._engine = engine
@@ -71,6 +73,8 @@ class FrontEnd:
         :raises Rejected: why not
         """
         with self._lock:
+            if not self.is_active:
+                raise Rejected(Reason.NOT_READY, 'the server is not active')
             if self._life is None:
                 raise Rejected(Reason.NOT_READY, 'the engine is starting; server_state tells when')
             contract = self._life.contract
@@ -144,6 +148,8 @@ class FrontEnd:
         robot.seen_ns = arrival_ns
         if self._phase is ServerPhase.STOPPED:
             raise Rejected(Reason.SHUTDOWN, 'the server is shutting down')
+        if not self.is_active:
+            raise Rejected(Reason.NOT_READY, 'the server is not active')
         if self._life is None:
             raise Rejected(Reason.NOT_READY, 'the engine is starting')
         check_observation(observation, robot, self._life.contract)

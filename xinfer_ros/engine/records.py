@@ -5,10 +5,12 @@ import dataclasses
 import json
 from typing import Any, get_args
 
+from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.contract import CameraSpec, ModelContract
 from xinfer_ros.errors import Reason
 
 MAX_RECORD_BYTES = 65536
+SPARE_SLOTS = 4  # for requests that were superseded while they ran
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,18 @@ class EngineSettings:
     num_slots: int
     torch_threads: int
     spare: bool
+
+    @classmethod
+    def from_config(cls, config: ServerConfig) -> 'EngineSettings':
+        """Return the engine's part of the server's settings."""
+        return cls(
+            model=config.model,
+            model_seed=config.model_seed,
+            scheduling_policy=config.scheduling_policy,
+            num_slots=config.max_robots + SPARE_SLOTS,
+            torch_threads=config.torch_threads,
+            spare=config.spare_engine,
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import IntEnum
 
+from xinfer_ros.config import ServerConfig
 from xinfer_ros.errors import Reason
 
 
@@ -41,6 +42,16 @@ class FrontEndSettings:
     lease_ns: int
     reserved_ns: int
     first_epoch: int
+
+    @classmethod
+    def from_config(cls, config: ServerConfig, first_epoch: int) -> 'FrontEndSettings':
+        """Return the front end's part of the server's settings, in integer nanoseconds."""
+        return cls(
+            max_robots=config.max_robots,
+            lease_ns=round(config.lease_s * 1e9),
+            reserved_ns=round(config.reserved_s * 1e9),
+            first_epoch=first_epoch,
+        )
 
 
 class Tally:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.chunk import Answer, Rows, check_rows, columns_by_name
 from xinfer_ros.core.metrics import ExecutorPhase, LatencyWindow, RobotReport
 from xinfer_ros.errors import Reason, Rejected
@@ -37,6 +38,21 @@ class ExecutorSettings:
     backoff_ns: int
     commitment_steps: int
     budget_ns: int
+
+    @classmethod
+    def from_config(
+        cls, config: ExecutorConfig, robot_id: str, joint_names: tuple[str, ...]
+    ) -> 'ExecutorSettings':
+        """Return the settings of a node in integer nanoseconds."""
+        return cls(
+            robot_id=robot_id,
+            joint_names=joint_names,
+            keyframe_spacing_ns=round(config.keyframe_spacing_s * 1e9),
+            minimum_period_ns=round(config.minimum_period_s * 1e9),
+            backoff_ns=round(config.refusal_backoff_s * 1e9),
+            commitment_steps=config.commitment_steps,
+            budget_ns=round(config.response_budget_s * 1e9),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +87,7 @@ class ChunkExecutor:
         self._last_accepted_id = 0
         self._given_up: deque[int] = deque(maxlen=256)
         self._latency = LatencyWindow()
+        self.last_refusal = ''
         self._columns: dict[tuple[str, ...], npt.NDArray[np.intp]] = {}
         self._report = RobotReport(robot_id=settings.robot_id)
         self.session = SessionKeeper()
@@ -112,7 +129,14 @@ class ChunkExecutor:
             executed_steps, leftover = self._queue.snapshot()
             self._last_request_id += 1
             self._report.requests += 1
-            self._next_send.sent(self._last_request_id, self._budget_ns, now_ns)
+            self._next_send.sent(
+                InFlight(
+                    request_id=self._last_request_id,
+                    sent_ns=now_ns,
+                    budget_ns=self._budget_ns,
+                    executed_steps=executed_steps,
+                )
+            )
             self.session.sent(now_ns)
             return RequestDraft(
                 session=grant.session,
@@ -135,17 +159,15 @@ class ChunkExecutor:
                 self._check_address(answer)
                 request = self._request_of(answer)
             except Rejected as refusal:
-                self._report.reasons[refusal.reason] += 1
-                return refusal.reason
-            reason = answer.reason
+                return self.refuse(refusal)
+            reason, detail = answer.reason, answer.detail
             if reason is Reason.OK:
-                reason = self._merge(answer)
+                reason, detail = self._merge(answer)
             self._next_send.answered(now_ns, with_rows=reason is Reason.OK)
             if reason is not Reason.OK:
-                self._report.reasons[reason] += 1
                 if reason is Reason.UNKNOWN_SESSION:
                     self.session.unknown()
-                return reason
+                return self.refuse(Rejected(reason, detail))
             latency_ns = now_ns - request.sent_ns
             self._latency.add(latency_ns)
             self._last_accepted_id = answer.request_id
@@ -153,11 +175,12 @@ class ChunkExecutor:
             self._report.on_time += latency_ns <= request.budget_ns
             return Reason.OK
 
-    def refuse(self, reason: Reason) -> Reason:
-        """Count a message that could not even be read."""
+    def refuse(self, refusal: Rejected) -> Reason:
+        """Count a message that is not taken in, and remember why for the log."""
         with self._lock:
-            self._report.reasons[reason] += 1
-        return reason
+            self._report.reasons[refusal.reason] += 1
+            self.last_refusal = refusal.detail
+        return refusal.reason
 
     def _check_address(self, answer: Answer) -> None:
         grant = self.session.latest
@@ -176,6 +199,12 @@ class ChunkExecutor:
     def _request_of(self, answer: Answer) -> InFlight:
         request = self._next_send.in_flight
         if request is not None and request.request_id == answer.request_id:
+            if answer.start_step != request.executed_steps:
+                raise Rejected(
+                    Reason.STALE_CHUNK,
+                    f'the chunk starts at step {answer.start_step}, '
+                    f'asked was from {request.executed_steps}',
+                )
             return request
         if answer.request_id == self._last_accepted_id:
             raise Rejected(Reason.DUPLICATE_CHUNK, f'request {answer.request_id} was answered')
@@ -188,7 +217,7 @@ class ChunkExecutor:
         self._given_up.append(request_id)
         self._report.unanswered += 1
 
-    def _merge(self, answer: Answer) -> Reason:
+    def _merge(self, answer: Answer) -> tuple[Reason, str]:
         settings = self._settings
         try:
             check_rows(answer.rows, len(answer.joint_names))
@@ -204,8 +233,8 @@ class ChunkExecutor:
                 )
             self._queue.merge(answer.start_step, answer.rows[:, columns])
         except Rejected as refusal:
-            return refusal.reason
-        return Reason.OK
+            return refusal.reason, refusal.detail
+        return Reason.OK, ''
 
     def granted(self, grant: Grant, now_ns: int) -> None:
         """Take in a (renewed) registration; requests of another epoch are given up."""

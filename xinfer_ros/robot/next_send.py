@@ -8,11 +8,16 @@ from xinfer_ros.core.request import retry_after_ns
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InFlight:
-    """The request that a robot waits for."""
+    """
+    The request that a robot waits for.
+
+    :param executed_steps: as the observation said; the answer must start there [steps]
+    """
 
     request_id: int
     sent_ns: int
     budget_ns: int
+    executed_steps: int
 
 
 class NextSend:
@@ -43,10 +48,10 @@ class NextSend:
             return False
         return self._not_before_ns is None or now_ns >= self._not_before_ns
 
-    def sent(self, request_id: int, budget_ns: int, now_ns: int) -> None:
+    def sent(self, request: InFlight) -> None:
         """Note that a request has left; it is the one in flight."""
-        self._in_flight = InFlight(request_id=request_id, sent_ns=now_ns, budget_ns=budget_ns)
-        self._not_before_ns = now_ns + self._minimum_period_ns
+        self._in_flight = request
+        self._not_before_ns = request.sent_ns + self._minimum_period_ns
 
     def answered(self, now_ns: int, *, with_rows: bool) -> None:
         """Note that the request in flight was answered."""

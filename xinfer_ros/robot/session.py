@@ -27,8 +27,8 @@ class SessionKeeper:
     Decides when to ask for registration; the node does the asking.
 
     Asked for: when there is no grant; when the server announces another epoch; when nothing was
-    sent for a third of the lease. Refused or unanswered: again after a pause, without end, since
-    a robot must come back by itself.
+    sent for a third of the lease; when a request got no answer. Refused: again after half a
+    second, unanswered: after two, without end, since a robot must come back by itself.
     """
 
     def __init__(self) -> None:
@@ -38,6 +38,7 @@ class SessionKeeper:
         self._not_before_ns: int | None = None
         self._last_sign_ns = 0
         self._in_doubt = False
+        self._announced: tuple[int, bool] | None = None
         self._past: set[int] = set()
 
     @property
@@ -90,8 +91,9 @@ class SessionKeeper:
         """Take in the server's latched state: with another epoch the lease must be renewed."""
         if self._grant is None or epoch != self._grant.epoch:
             self._valid = False
-            if ready:
+            if ready and self._announced != (epoch, ready):
                 self._asked_ns, self._not_before_ns = None, None
+        self._announced = (epoch, ready)
 
     def doubted(self) -> None:
         """Note that a request got no answer: the lease is renewed at once, requests go on."""

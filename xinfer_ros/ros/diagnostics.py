@@ -7,6 +7,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
+from xinfer_ros.engine.robots import Robot
 from xinfer_ros.engine.status import ServerPhase, ServerStatus
 from xinfer_ros.errors import Reason
 from xinfer_ros.ros.qos import Mismatch
@@ -44,14 +45,14 @@ def server_diagnostics(
     node: Any,
     status: ServerStatus,
     answered: Mapping[Reason, int],
-    duplicates: Mapping[str, int],
+    robots: Sequence[Robot],
     mismatched: Sequence[Mismatch],
 ) -> DiagnosticArray:
     """
     Return the server's phase, counters, refused duplicates and unmatched publishers.
 
     :param answered: answers by reason
-    :param duplicates: registrations refused since another robot has the id, by id
+    :param robots: the registered robots
     """
     name = node.get_fully_qualified_name()
     level = OK if status.phase is ServerPhase.READY else WARN
@@ -62,9 +63,11 @@ def server_diagnostics(
         **{reason.name: count for reason, count in answered.items()},
     }
     statuses = [_status(level, f'{name}: server', status.phase.name, values)]
-    for robot, count in duplicates.items():
-        text = f'DUPLICATE_ID: {count} other registrations as {robot} were refused'
-        statuses.append(_status(WARN, f'{name}: {robot}', text))
+    for robot in robots:
+        if robot.duplicates_refused:
+            robot_id = robot.registration.robot_id
+            text = f'DUPLICATE_ID: {robot.duplicates_refused} others as {robot_id} were refused'
+            statuses.append(_status(WARN, f'{name}: {robot_id}', text))
     return _array(node, statuses + mismatch_statuses(name, mismatched))
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The executor node: the robot's side of the fleet, around a chunk executor."""
 
-import secrets
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -10,18 +9,16 @@ from std_msgs.msg import String, UInt32
 
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.clock import MonotonicClock
-from xinfer_ros.engine.robots import PROTOCOL_VERSION, Registration
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.msg import ActionChunk, Budget, ExecutorState, Observation, ServerState
 from xinfer_ros.robot.chunk_executor import ChunkExecutor, ExecutorSettings
 from xinfer_ros.robot.control_loop import TickRate
-from xinfer_ros.robot.session import Grant
 from xinfer_ros.ros import convert, qos
 from xinfer_ros.ros.command import CommandPublisher
 from xinfer_ros.ros.diagnostics import executor_diagnostics
 from xinfer_ros.ros.parameters import as_overrides, declare
+from xinfer_ros.ros.registrar import Registrar
 from xinfer_ros.ros.sensors import Sensors
-from xinfer_ros.srv import RegisterRobot
 
 REPORT_S = 0.5
 
@@ -46,13 +43,12 @@ class ExecutorNode(Node):
         self._instruction = config.instruction
         self._notice = 'waiting for the first joint state'
         self._executor: ChunkExecutor | None = None
-        self._instance = secrets.randbits(63) | 1
         self._sensors = Sensors(self, config)
         self._command = CommandPublisher(self, config)
         self._observation_pub = self.create_publisher(Observation, 'observation', qos.OBSERVATION)
         self._state_pub = self.create_publisher(ExecutorState, 'executor_state', qos.CHUNK)
         self._diagnostics_pub = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        self._register = self.create_client(RegisterRobot, f'{config.server}/register_robot')
+        self._registrar = Registrar(self, config, self._robot_id, self._steady)
         self.create_subscription(ActionChunk, 'action_chunk', self._on_chunk, qos.CHUNK)
         self.create_subscription(Budget, 'budget', self._on_budget, qos.BUDGET)
         self.create_subscription(String, config.task_topic, self._on_task, qos.STATE)
@@ -75,23 +71,11 @@ class ExecutorNode(Node):
         names = self._config.joint_names or self._sensors.joint_names
         if not names:
             return None
-        config = self._config
         self._command.joint_names = names
-        settings = ExecutorSettings(
-            robot_id=self._robot_id,
-            joint_names=names,
-            keyframe_spacing_ns=round(config.keyframe_spacing_s * 1e9),
-            minimum_period_ns=round(config.minimum_period_s * 1e9),
-            backoff_ns=round(config.refusal_backoff_s * 1e9),
-            commitment_steps=config.commitment_steps,
-            budget_ns=round(config.response_budget_s * 1e9),
-        )
-        return ChunkExecutor(settings)
+        return ChunkExecutor(ExecutorSettings.from_config(self._config, self._robot_id, names))
 
     def _ask(self, executor: ChunkExecutor, now_ns: int) -> None:
-        if executor.session.due(now_ns) and self._register.service_is_ready():
-            executor.session.asked(now_ns)
-            self._send_registration(executor)
+        self._registrar.ask_if_due(executor, now_ns)
         if not executor.request_is_due(now_ns):
             return
         joint_names = executor.joint_names
@@ -110,47 +94,6 @@ class ExecutorNode(Node):
         message.keyframe_spacing_ns = round(self._config.keyframe_spacing_s * 1e9)
         self._observation_pub.publish(message)
 
-    def _send_registration(self, executor: ChunkExecutor) -> None:
-        config = self._config
-        registration = Registration(
-            robot_id=self._robot_id,
-            namespace=self.get_namespace(),
-            joint_names=executor.joint_names,
-            cameras=config.camera_names,
-            keyframe_spacing_ns=round(config.keyframe_spacing_s * 1e9),
-            horizon=0,
-            protocol_version=PROTOCOL_VERSION,
-            instance=self._instance,
-        )
-        request = convert.from_registration(registration, config.camera_transport)
-        future = self._register.call_async(request)
-        future.add_done_callback(lambda done: self._on_registered(executor, done.result()))
-
-    def _on_registered(self, executor: ChunkExecutor, response: Any) -> None:
-        now_ns = self._steady.now_ns()
-        if response.reason == Reason.OK:
-            lease_ns = response.lease_ns
-            grant = Grant(session=response.session, epoch=response.epoch, lease_ns=lease_ns)
-            executor.granted(grant, now_ns)
-            self._check_commitment(response.horizon)
-            return
-        executor.session.refused(now_ns)
-        self._notice = f'{Reason(response.reason).name}: {response.detail}'
-        if response.reason != Reason.NOT_READY:
-            self.get_logger().error(
-                f'the server refuses this robot: {self._notice}', throttle_duration_sec=5.0
-            )
-
-    def _check_commitment(self, horizon: int) -> None:
-        config = self._config
-        period_steps = round(config.minimum_period_s / config.keyframe_spacing_s)
-        if not config.commitment_steps <= period_steps <= horizon - config.commitment_steps:
-            self.get_logger().warning(
-                f'commitment d={config.commitment_steps}, period s={period_steps}, '
-                f'horizon H={horizon}: d <= s <= H - d does not hold',
-                once=True,
-            )
-
     def _on_chunk(self, message: Any) -> None:
         executor, now_ns = self._executor, self._steady.now_ns()
         if executor is None:
@@ -158,9 +101,9 @@ class ExecutorNode(Node):
         try:
             reason = executor.accept(convert.to_answer(message), now_ns)
         except Rejected as refusal:
-            reason = executor.refuse(refusal.reason)
+            reason = executor.refuse(refusal)
         if reason is not Reason.OK:
-            text = f'no new chunk: {reason.name} {message.detail}'
+            text = f'no new chunk: {reason.name}: {executor.last_refusal}'
             self.get_logger().warning(text, throttle_duration_sec=1.0)
 
     def _on_budget(self, message: Any) -> None:
@@ -186,4 +129,5 @@ class ExecutorNode(Node):
         report = self._executor.report()
         self._state_pub.publish(convert.from_report(report))
         mismatched = self._sensors.mismatches()
-        self._diagnostics_pub.publish(executor_diagnostics(self, report, self._notice, mismatched))
+        notice = self._registrar.notice or self._notice
+        self._diagnostics_pub.publish(executor_diagnostics(self, report, notice, mismatched))

@@ -111,5 +111,6 @@ def command(spec: NodeSpec) -> list[str]:
     for path in spec.files:
         line += ['--params-file', str(path)]
     for name, value in spec.parameters.items():
-        line += ['-p', f'{name}:={json.dumps(value, ensure_ascii=False)}']  # every JSON text is YAML
+        text = json.dumps(value, ensure_ascii=False)  # every JSON text is YAML
+        line += ['-p', f'{name}:={text}']
     return line

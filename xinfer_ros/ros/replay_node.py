@@ -22,10 +22,10 @@ def message_class(type_name: str) -> Any:
     :param type_name: such as ``sensor_msgs/msg/JointState``
     :raises ConfigError: if its package is not installed
     """
-    package, _, name = type_name.split('/')
     try:
+        package, _, name = type_name.split('/')
         return getattr(importlib.import_module(f'{package}.msg'), name)
-    except (ImportError, AttributeError):
+    except (ImportError, AttributeError, ValueError):
         raise ConfigError(f'message type {type_name} is not installed') from None
 
 

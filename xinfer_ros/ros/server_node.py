@@ -25,7 +25,6 @@ from xinfer_ros.ros.robot_port import RobotPort
 from xinfer_ros.srv import RegisterRobot
 
 HOUSEKEEPING_S = 1.0
-SPARE_SLOTS = 4  # for requests that were superseded while they ran
 
 
 class ServerNode(LifecycleNode):
@@ -49,7 +48,6 @@ class ServerNode(LifecycleNode):
         self._steady = MonotonicClock()
         self._front_end: FrontEnd | None = None
         self._ports: dict[Robot, RobotPort] = {}
-        self._is_active = False
 
     def on_configure(self, state: Any) -> TransitionCallbackReturn:
         """Start the engine process and the topics of the server."""
@@ -60,43 +58,31 @@ class ServerNode(LifecycleNode):
         self._housekeeping = self.create_timer(HOUSEKEEPING_S, self._keep_house)
         first_epoch = time.time_ns()  # a nonce: differs from any earlier server's, never compared
         engine = EngineWatch(
-            EngineSettings(
-                model=config.model,
-                model_seed=config.model_seed,
-                scheduling_policy=config.scheduling_policy,
-                num_slots=config.max_robots + SPARE_SLOTS,
-                torch_threads=config.torch_threads,
-                spare=config.spare_engine,
-            ),
+            EngineSettings.from_config(config),
             first_epoch,
             config.engine_start_timeout_s,
             self._fatal,
         )
-        settings = FrontEndSettings(
-            max_robots=config.max_robots,
-            lease_ns=round(config.lease_s * 1e9),
-            reserved_ns=round(config.reserved_s * 1e9),
-            first_epoch=first_epoch,
-        )
+        settings = FrontEndSettings.from_config(config, first_epoch)
         decoders = ThreadPoolExecutor(config.decode_threads, 'decode')
         self._front_end = FrontEnd(
             settings, self._steady, engine, decoders, self._answer, self._announce
         )
+        self._front_end.is_active = False
         return TransitionCallbackReturn.SUCCESS
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
         """Open the registration."""
-        self._is_active = True
+        self._set_active(True)
         return super().on_activate(state)
 
     def on_deactivate(self, state: Any) -> TransitionCallbackReturn:
         """Refuse registrations and observations; what is under way is answered."""
-        self._is_active = False
+        self._set_active(False)
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
         """Answer everything under way, end the engine process, remove the topics."""
-        self._is_active = False
         if self._front_end is not None:
             self._front_end.close()
             self._front_end = None
@@ -110,13 +96,15 @@ class ServerNode(LifecycleNode):
 
     on_shutdown = on_cleanup
 
+    def _set_active(self, active: bool) -> None:
+        assert self._front_end is not None
+        self._front_end.is_active = active
+
     def _register(self, request: Any, response: Any) -> Any:
         front_end = self._front_end
+        assert front_end is not None
         try:
-            if front_end is None or not self._is_active:
-                raise Rejected(Reason.NOT_READY, 'the server is not active')
-            registration = convert.to_registration(request)
-            robot, replaced, contract = front_end.register(registration)
+            robot, replaced, contract = front_end.register(convert.to_registration(request))
         except Rejected as refusal:
             response.reason, response.detail = int(refusal.reason), refusal.detail
             if refusal.reason is not Reason.NOT_READY:
@@ -141,10 +129,6 @@ class ServerNode(LifecycleNode):
         except Rejected as refusal:
             self._front_end.refuse(robot, convert.address(message), refusal, arrival_ns)
             return
-        if not self._is_active:
-            inactive = Rejected(Reason.NOT_READY, 'the server is not active')
-            self._front_end.refuse(robot, observation, inactive, arrival_ns)
-            return
         self._front_end.submit(robot, observation, arrival_ns)
 
     def _set_budget(self, robot: Robot, message: Any) -> None:
@@ -168,14 +152,7 @@ class ServerNode(LifecycleNode):
             self._ports.pop(robot).close()
             self.get_logger().warning(f'robot {robot.registration.robot_id} is silent: removed')
         mismatched = [m for port in self._ports.values() for m in port.mismatches()]
-        front_end = self._front_end
-        duplicates = {
-            robot.registration.robot_id: robot.duplicates_refused
-            for robot in front_end.robots()
-            if robot.duplicates_refused
-        }
+        answered, robots = self._front_end.tally.answered(), self._front_end.robots()
         self._diagnostics_pub.publish(
-            server_diagnostics(
-                self, front_end.status(), front_end.tally.answered(), duplicates, mismatched
-            )
+            server_diagnostics(self, self._front_end.status(), answered, robots, mismatched)
         )

@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may import whom, who may read a clock, and what nobody may do, read from the source."""
+
+import ast
+import functools
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = 'xinfer_ros'
+MAX_LINES = 300
+
+# A folder may import itself, these, and the leaves (errors, config); DESIGN.md §10
+ALLOWED = {
+    'core': set(),
+    'predict': {'core'},
+    'sched': {'predict', 'core'},
+    'robot': {'core'},
+    'sim': {'sched', 'predict', 'robot', 'core'},
+    'models': {'core'},
+    'engine': {'sched', 'predict', 'models', 'core'},
+    'episodes': {'core'},
+    'fleet': {'sim', 'engine', 'robot', 'episodes', 'core'},
+    'brain': {'core'},
+    'pool': {'engine', 'core'},
+    'ros': {'core', 'predict', 'sched', 'robot', 'models', 'engine', 'episodes', 'brain', 'pool'},
+}
+LEAVES = {'errors', 'config'}
+GENERATED = {'msg', 'srv'}
+ROS_PACKAGES = {'rclpy', 'launch', 'launch_ros', 'rosidl_runtime_py', 'builtin_interfaces'}
+BAG_PACKAGES = {'rosbags', 'mcap', 'pyarrow', 'rosbag2_py'}
+PURE = {'core', 'predict', 'sched', 'robot'}
+PURE_PACKAGES = {'numpy', 'numba'}
+CLOCKS = {
+    'time.time', 'time.time_ns', 'time.monotonic', 'time.monotonic_ns', 'time.perf_counter',
+    'time.perf_counter_ns', 'time.process_time', 'time.process_time_ns', 'time.thread_time',
+    'time.thread_time_ns', 'time.clock_gettime', 'time.clock_gettime_ns', 'time.gmtime',
+    'time.localtime', 'datetime.datetime.now', 'datetime.datetime.utcnow',
+    'datetime.datetime.today', 'datetime.date.today',
+}  # fmt: skip
+# core/clock.py is the clock; the others have a reason each
+CLOCK_READERS = {
+    'core/clock.py': {'time.monotonic_ns'},
+    'ros/server_node.py': {'time.time_ns'},  # a nonce, never compared
+    'ros/process_group.py': {'time.monotonic'},  # stands in for ros2 launch, outside of any node
+}
+PICKLES = {'pickle', 'cPickle', '_pickle', 'marshal', 'shelve', 'dill', 'cloudpickle', 'joblib'}
+UNSAFE_CALLS = {
+    'eval', 'exec', 'compile', '__import__', 'os.system', 'os.popen',
+    'yaml.load', 'yaml.load_all', 'yaml.unsafe_load', 'yaml.unsafe_load_all', 'yaml.full_load',
+    'yaml.full_load_all', 'torch.load', 'torch.hub.load', 'numpy.memmap',
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Source:
+    """A Python file: its path in the package or in test/, and its text."""
+
+    path: str
+    text: str
+
+    @functools.cached_property
+    def tree(self) -> ast.Module:
+        """Return the syntax tree."""
+        return ast.parse(self.text)
+
+    @property
+    def folder(self) -> str:
+        """Return the top folder, or the name of a module that stands in none."""
+        return self.path.split('/')[0].removesuffix('.py')
+
+    @property
+    def module(self) -> str:
+        """Return the dotted name."""
+        return f'{PACKAGE}.{self.path.removesuffix(".py").replace("/", ".")}'.removesuffix(
+            '.__init__'
+        )
+
+
+def _read(folder: Path) -> list[Source]:
+    files = [(path.relative_to(folder), path) for path in sorted(folder.rglob('*.py'))]
+    return [
+        Source(name.as_posix(), path.read_text())
+        for name, path in files
+        if name.parts[0] not in GENERATED
+    ]
+
+
+def imports(source: Source) -> Iterator[tuple[int, str]]:
+    """Yield line and full dotted name of everything that a file imports, wherever it stands."""
+    parents = source.module.split('.')
+    if not source.path.endswith('__init__.py'):
+        parents = parents[:-1]
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = parents[: len(parents) + 1 - node.level] if node.level else []
+            prefix = '.'.join([*base, *([node.module] if node.module else [])])
+            yield from ((node.lineno, f'{prefix}.{alias.name}') for alias in node.names)
+
+
+def names_used(source: Source) -> Iterator[tuple[int, str, ast.AST]]:
+    """Yield line, full dotted name and node of every name and attribute, imports resolved."""
+    known: dict[str, str] = {}
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                known[alias.asname or alias.name.split('.')[0]] = (
+                    alias.name if alias.asname else alias.name.split('.')[0]
+                )
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                known[alias.asname or alias.name] = f'{node.module}.{alias.name}'
+    for node in ast.walk(source.tree):
+        parts: list[str] = []
+        inner: ast.AST = node
+        while isinstance(inner, ast.Attribute):
+            parts.append(inner.attr)
+            inner = inner.value
+        if isinstance(inner, ast.Name):
+            name = '.'.join([known.get(inner.id, inner.id), *reversed(parts)])
+            yield inner.lineno, name, node
+
+
+def folder_faults(source: Source) -> list[str]:
+    """Return imports from folders that this one must not know."""
+    if source.folder == 'cli':
+        return []
+    faults = []
+    for line, name in imports(source):
+        parts = name.split('.')
+        if parts[0] != PACKAGE or len(parts) < 2:
+            continue
+        other = parts[1]
+        permitted = LEAVES | {source.folder} | ALLOWED.get(source.folder, set())
+        if source.folder == 'ros':
+            permitted = permitted | GENERATED
+        if source.folder in LEAVES:
+            permitted = LEAVES
+        if other not in permitted:
+            faults.append(f'{source.path}:{line}: {source.folder} must not import {name}')
+    return faults
+
+
+def package_faults(source: Source) -> list[str]:
+    """Return imports of other packages that belong elsewhere."""
+    faults = []
+    lane = source.folder == 'engine' and source.path.split('/')[1].startswith('lane')
+    for line, name in imports(source):
+        top = name.split('.')[0]
+        is_ros = top in ROS_PACKAGES or top.endswith('_msgs') or top.endswith('_interfaces')
+        wrong = {
+            'torch only in models/ and the lanes': top == 'torch'
+            and not (source.folder == 'models' or lane),
+            'ROS only in ros/': is_ros and source.folder != 'ros',
+            'bags only in episodes/': top in BAG_PACKAGES and source.folder != 'episodes',
+            'numpy and the standard library only': source.folder in PURE | LEAVES
+            and top not in sys.stdlib_module_names | PURE_PACKAGES | {PACKAGE},
+        }
+        faults += [f'{source.path}:{line}: {name}: {why}' for why, is_so in wrong.items() if is_so]
+    return faults
+
+
+def clock_faults(source: Source) -> list[str]:
+    """Return readings of a clock outside of the places that may."""
+    permitted = CLOCK_READERS.get(source.path, set())
+    return [
+        f'{source.path}:{line}: {name} reads a clock; take core.clock.Clock'
+        for line, name, _ in names_used(source)
+        if name in CLOCKS and name not in permitted
+    ]
+
+
+def unsafe_faults(source: Source) -> list[str]:
+    """Return what could turn received bytes into running code."""
+    faults = [
+        f'{source.path}:{line}: {name} can run what it reads'
+        for line, name in imports(source)
+        if name.split('.')[0] in PICKLES
+    ]
+    calls = [n for n in ast.walk(source.tree) if isinstance(n, ast.Call)]
+    called = {id(call.func) for call in calls}
+    for line, name, node in names_used(source):
+        if name in UNSAFE_CALLS and id(node) in called:
+            faults.append(f'{source.path}:{line}: {name} can run what it reads')
+        if name.endswith('Loader') and name.startswith('yaml.') and name != 'yaml.SafeLoader':
+            faults.append(f'{source.path}:{line}: {name} is not safe')
+    for call in calls:
+        for keyword in call.keywords:
+            on = not (isinstance(keyword.value, ast.Constant) and not keyword.value.value)
+            if keyword.arg in ('shell', 'allow_pickle') and on:
+                faults.append(f'{source.path}:{call.lineno}: {keyword.arg} is on')
+    return faults
+
+
+def faults_of_tests(source: Source) -> list[str]:
+    """Return what a test must not do: mock, sleep, or start ROS outside of test/ros/."""
+    faults = []
+    for line, name in imports(source):
+        top = name.split('.')[0]
+        if name.startswith('unittest.mock') or top == 'mock':
+            faults.append(f'{source.path}:{line}: {name}: doubles are products, not mocks')
+        if (top == 'rclpy' or top.endswith('_msgs')) and source.folder != 'ros':
+            faults.append(f'{source.path}:{line}: {name}: only test/ros/ needs ROS')
+    faults += [
+        f'{source.path}:{line}: {name}: no test sleeps'
+        for line, name, _ in names_used(source)
+        if name in ('time.sleep', 'asyncio.sleep', 'unittest.mock')
+    ]
+    return faults
+
+
+def header_faults(source: Source) -> list[str]:
+    """Return files without licence header."""
+    good = source.text.startswith('# SPDX-License-Identifier: Apache-2.0\n')
+    return [] if good else [f'{source.path}:1: no SPDX header']
+
+
+def reach(sources: list[Source], start: str) -> set[str]:
+    """Return every module that an import of one brings in, ours and others, however deep."""
+    by_name = {source.module: source for source in sources}
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        name = waiting.pop()
+        while name and name not in by_name and name.startswith(f'{PACKAGE}.'):
+            name = name.rpartition('.')[0]  # a name inside a module
+        if name in found:
+            continue
+        found.add(name)
+        if name in by_name:
+            waiting += [other for _, other in imports(by_name[name])]
+            waiting.append(name.rpartition('.')[0])
+    return found
+
+
+PRODUCT = _read(ROOT / PACKAGE)
+TESTS = _read(ROOT / 'test')
+
+
+def test_there_is_something_to_check() -> None:
+    folders = {source.folder for source in PRODUCT}
+    assert {'core', 'sched', 'robot', 'engine', 'ros', 'fleet', 'episodes', 'cli'} <= folders
+    assert folders <= set(ALLOWED) | LEAVES | {'cli', '__init__'}
+
+
+CHECKERS = [folder_faults, package_faults, clock_faults, unsafe_faults, header_faults]
+
+
+@pytest.mark.parametrize('check', CHECKERS, ids=lambda check: check.__name__)
+def test_package_keeps_to(check) -> None:
+    """SE-01 (unsafe_faults): no pickle, eval, unsafe YAML or unrestricted torch.load anywhere."""
+    assert [fault for source in PRODUCT for fault in check(source)] == []
+
+
+@pytest.mark.parametrize('check', [faults_of_tests, header_faults], ids=lambda c: c.__name__)
+def test_tests_keep_to(check) -> None:
+    assert [fault for source in TESTS for fault in check(source)] == []
+
+
+def test_modules_are_not_too_long() -> None:
+    """A module names one noun; above 300 lines it is two."""
+    lengths = {source.path: len(source.text.splitlines()) for source in PRODUCT}
+    assert {path: lines for path, lines in lengths.items() if lines > MAX_LINES} == {}
+
+
+@pytest.mark.parametrize(
+    ('module', 'forbidden'),
+    [
+        ('engine.front_end', {'torch', 'rclpy'}),
+        ('engine.link', {'torch', 'rclpy'}),
+        ('engine.process', {'rclpy'}),
+        ('ros.executor_node', {'torch', 'cv2'}),
+        ('ros.server_node', {'torch'}),
+        ('ros.node_list', {'torch', 'rclpy'}),
+        ('ros.params_file', {'torch', 'rclpy'}),
+        ('ros.process_group', {'torch', 'rclpy'}),
+        ('fleet.run', {'torch', 'rclpy'}),
+        ('robot.chunk_executor', {'torch', 'rclpy', 'yaml'}),
+    ],
+)
+def test_process_does_not_load_what_it_must_not_hold(module: str, forbidden: set[str]) -> None:
+    """The front end holds no CUDA, the executor node is small; counted through all imports."""
+    tops = {name.split('.')[0] for name in reach(PRODUCT, f'{PACKAGE}.{module}')}
+    assert tops & {'dataclasses', 'collections'}
+    assert tops & forbidden == set()
+
+
+OFFENDING = [
+    (folder_faults, 'core/a.py', 'from xinfer_ros.sched import fifo'),
+    (folder_faults, 'core/a.py', 'def f():\n    import xinfer_ros.engine.lane'),
+    (folder_faults, 'core/a.py', 'from ..robot import session'),
+    (folder_faults, 'robot/a.py', 'from xinfer_ros.sched.fifo import Fifo'),
+    (folder_faults, 'sched/a.py', 'from xinfer_ros import robot'),
+    (folder_faults, 'engine/a.py', 'from xinfer_ros.ros import convert'),
+    (folder_faults, 'engine/a.py', 'from xinfer_ros.msg import Budget'),
+    (folder_faults, 'ros/a.py', 'from xinfer_ros.fleet.run import FleetRun'),
+    (folder_faults, 'models/a.py', 'from xinfer_ros.engine import lane'),
+    (folder_faults, 'errors.py', 'from xinfer_ros.core import chunk'),
+    (folder_faults, 'core/a.py', 'from xinfer_ros.cli import main'),
+    (package_faults, 'engine/pipeline.py', 'import torch'),
+    (package_faults, 'ros/a.py', 'from torch import nn'),
+    (package_faults, 'engine/a.py', 'from rclpy.node import Node'),
+    (package_faults, 'fleet/a.py', 'from std_msgs.msg import String'),
+    (package_faults, 'ros/a.py', 'import rosbags.rosbag2'),
+    (package_faults, 'core/a.py', 'import yaml'),
+    (package_faults, 'robot/a.py', 'import rich.console'),
+    (clock_faults, 'robot/a.py', 'import time\nx = time.monotonic()'),
+    (clock_faults, 'engine/a.py', 'from time import perf_counter_ns as now\nx = now()'),
+    (clock_faults, 'engine/a.py', 'import time as t\nf = t.time'),
+    (clock_faults, 'fleet/a.py', 'from datetime import datetime\nx = datetime.now()'),
+    (clock_faults, 'core/clock.py', 'import time\nx = time.time()'),
+    (clock_faults, 'ros/server_node.py', 'import time\nx = time.monotonic_ns()'),
+    (unsafe_faults, 'engine/a.py', 'import pickle'),
+    (unsafe_faults, 'engine/a.py', 'from marshal import loads'),
+    (unsafe_faults, 'ros/a.py', 'x = eval("1")'),
+    (unsafe_faults, 'ros/a.py', 'exec("x = 1")'),
+    (unsafe_faults, 'ros/a.py', 'import yaml\nyaml.load("", yaml.SafeLoader)'),
+    (unsafe_faults, 'ros/a.py', 'from yaml import unsafe_load as f\nf("")'),
+    (unsafe_faults, 'ros/a.py', 'import yaml\ng(Loader=yaml.FullLoader)'),
+    (unsafe_faults, 'models/a.py', 'import torch\ntorch.load("x")'),
+    (unsafe_faults, 'models/a.py', 'import torch as t\nt.load("x", weights_only=False)'),
+    (unsafe_faults, 'models/a.py', 'import numpy as np\nnp.load("x", allow_pickle=True)'),
+    (unsafe_faults, 'ros/a.py', 'import subprocess\nsubprocess.run("ls", shell=True)'),
+    (faults_of_tests, 'core/test_a.py', 'from unittest.mock import Mock'),
+    (faults_of_tests, 'core/test_a.py', 'from unittest import mock'),
+    (faults_of_tests, 'core/test_a.py', 'import time\ntime.sleep(1)'),
+    (faults_of_tests, 'ros/test_a.py', 'from time import sleep\nsleep(1)'),
+    (faults_of_tests, 'core/test_a.py', 'import rclpy'),
+    (header_faults, 'core/a.py', '"""No header."""'),
+]
+
+
+@pytest.mark.parametrize(('check', 'path', 'text'), OFFENDING)
+def test_offence_is_found(check, path: str, text: str) -> None:
+    assert check(Source(path, text))
+
+
+HARMLESS = [
+    (folder_faults, 'sched/a.py', 'from xinfer_ros.core.stage import Stage\nfrom . import fifo'),
+    (folder_faults, 'core/a.py', 'from xinfer_ros.errors import Reason\nimport xinfer_ros.config'),
+    (folder_faults, 'ros/a.py', 'from xinfer_ros.msg import Budget\nfrom ..engine import robots'),
+    (folder_faults, 'cli.py', 'from xinfer_ros.fleet.run import FleetRun'),
+    (package_faults, 'engine/lane_cuda.py', 'import torch'),
+    (package_faults, 'models/a.py', 'import torch\nimport cv2'),
+    (package_faults, 'ros/a.py', 'import rclpy\nfrom sensor_msgs.msg import Image'),
+    (package_faults, 'core/a.py', 'import numpy.typing as npt\nimport heapq, numba'),
+    (clock_faults, 'robot/a.py', 'def f(clock):\n    return clock.now_ns() + self.time.time()'),
+    (clock_faults, 'core/clock.py', 'import time\nx = time.monotonic_ns()'),
+    (
+        unsafe_faults,
+        'models/a.py',
+        'model.eval()\nre.compile("x")\nimport yaml\nyaml.safe_load("")',
+    ),
+    (unsafe_faults, 'ros/a.py', 'import os\nos.execv("a", [])\nsubprocess.run("ls", shell=False)'),
+    (faults_of_tests, 'ros/test_a.py', 'import rclpy'),
+    (header_faults, 'core/a.py', '# SPDX-License-Identifier: Apache-2.0\n"""Good."""'),
+]
+
+
+@pytest.mark.parametrize(('check', 'path', 'text'), HARMLESS)
+def test_nothing_is_found_where_nothing_is(check, path: str, text: str) -> None:
+    assert check(Source(path, text)) == []
+
+
+def test_reach_goes_through_our_own_modules() -> None:
+    sources = [
+        Source('ros/a.py', 'def f():\n    from xinfer_ros.core.b import thing'),
+        Source('core/b.py', 'from . import c'),
+        Source('core/c.py', 'import torch.nn'),
+        Source('core/__init__.py', 'import json'),
+    ]
+    assert {'torch.nn', 'json', f'{PACKAGE}.core.c'} <= reach(sources, f'{PACKAGE}.ros.a')

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks the server for a place in the fleet on a robot's behalf."""
+
+import secrets
+from typing import Any
+
+from rclpy.node import Node
+
+from xinfer_ros.config import ExecutorConfig
+from xinfer_ros.core.clock import Clock
+from xinfer_ros.engine.robots import PROTOCOL_VERSION, Registration
+from xinfer_ros.errors import Reason
+from xinfer_ros.robot.chunk_executor import ChunkExecutor
+from xinfer_ros.robot.session import Grant
+from xinfer_ros.ros.convert import from_registration
+from xinfer_ros.srv import RegisterRobot
+
+
+class Registrar:
+    """
+    The client of the registration service; when to ask is decided by the executor's session.
+
+    :param node: the executor node
+    :param config: its settings
+    :param robot_id: of the robot
+    :param clock: the steady clock
+    """
+
+    def __init__(self, node: Node, config: ExecutorConfig, robot_id: str, clock: Clock) -> None:
+        self._node, self._config, self._clock = node, config, clock
+        self._robot_id = robot_id
+        self._instance = secrets.randbits(63) | 1
+        self._client = node.create_client(RegisterRobot, f'{config.server}/register_robot')
+        self._future: Any = None
+        self.notice = 'not registered yet'
+
+    def ask_if_due(self, executor: ChunkExecutor, now_ns: int) -> None:
+        """Ask for registration, or for its renewal, if the session says so; does not wait."""
+        if not executor.session.due(now_ns):
+            return
+        if not self._client.service_is_ready():
+            self.notice = f'no server offers {self._client.srv_name}'
+            return
+        executor.session.asked(now_ns)
+        if self._future is not None:
+            self._client.remove_pending_request(self._future)  # its server is gone
+        self._future = self._client.call_async(self._request(executor))
+        self._future.add_done_callback(lambda done: self._answered(executor, done.result()))
+
+    def _request(self, executor: ChunkExecutor) -> Any:
+        config = self._config
+        registration = Registration(
+            robot_id=self._robot_id,
+            namespace=self._node.get_namespace(),
+            joint_names=executor.joint_names,
+            cameras=config.camera_names,
+            keyframe_spacing_ns=round(config.keyframe_spacing_s * 1e9),
+            horizon=0,
+            protocol_version=PROTOCOL_VERSION,
+            instance=self._instance,
+        )
+        return from_registration(registration, config.camera_transport)
+
+    def _answered(self, executor: ChunkExecutor, response: Any) -> None:
+        now_ns = self._clock.now_ns()
+        if response.reason == Reason.OK:
+            lease_ns = response.lease_ns
+            grant = Grant(session=response.session, epoch=response.epoch, lease_ns=lease_ns)
+            executor.granted(grant, now_ns)
+            self.notice = ''
+            self._check_commitment(response.horizon)
+            return
+        executor.session.refused(now_ns)
+        self.notice = f'{Reason(response.reason).name}: {response.detail}'
+        if response.reason != Reason.NOT_READY:
+            self._node.get_logger().error(
+                f'the server refuses this robot: {self.notice}', throttle_duration_sec=5.0
+            )
+
+    def _check_commitment(self, horizon: int) -> None:
+        config = self._config
+        period_steps = round(config.minimum_period_s / config.keyframe_spacing_s)
+        if not config.commitment_steps <= period_steps <= horizon - config.commitment_steps:
+            self._node.get_logger().warning(
+                f'commitment d={config.commitment_steps}, period s={period_steps}, '
+                f'horizon H={horizon}: d <= s <= H - d does not hold',
+                once=True,
+            )
