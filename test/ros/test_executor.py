@@ -242,3 +242,36 @@ def test_commands_are_in_the_message_type_that_was_asked_for(graph: Graph, kind:
     graph.until(lambda: seen, 'commands come')
     values = seen[0].points[0].positions if kind == 'joint_trajectory' else seen[0].data
     assert len(values) == CONTRACT.action_dim
+
+
+def test_two_executors_with_one_id_are_told_and_the_first_goes_on(graph: Graph) -> None:
+    """LC-03 with real executors: the second says why it does not move, the first loses nothing."""
+    from diagnostic_msgs.msg import DiagnosticArray
+
+    said: list[str] = []
+    graph.node.create_subscription(
+        DiagnosticArray,
+        '/diagnostics',
+        lambda m: said.extend(f'{s.name} {s.message}' for s in m.status),
+        10,
+    )
+    graph.server()
+    robot = Listener(graph)
+    graph.run('robots_main', '--robot', ROBOT)
+    graph.until(lambda: robot.report is not None and robot.report.chunks > 2, 'the robot moves')
+    second = graph.run(
+        'executor_main', '--ros-args', '-r', '__ns:=/other', '-p', 'robot_id:=r0',
+        '-p', 'joint_state_topic:=/r0/joint_states',
+    )  # fmt: skip
+    graph.until(lambda: 'DUPLICATE_ID' in second.output, 'the second is refused')
+    graph.until(
+        lambda: (
+            any('/other/executor' in t and 'DUPLICATE_ID' in t for t in said)
+            and any('/fleet/xinfer_server' in t and 'DUPLICATE_ID' in t for t in said)
+        ),
+        'both sides say it in diagnostics',
+    )
+    chunks = robot.report.chunks
+    graph.until(lambda: robot.report.chunks > chunks + 3, 'the first goes on')
+    assert robot.report.unanswered == 0
+    assert robot.report.misaddressed == 0
