@@ -11,8 +11,9 @@ from xinfer_ros.core.chunk import Answer
 from xinfer_ros.core.clock import SimulatedClock
 from xinfer_ros.core.contract import CameraSpec, ModelContract
 from xinfer_ros.core.observation import CameraFrame, Observation
+from xinfer_ros.core.request import Request
 from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
-from xinfer_ros.engine.engine_life import EngineLife
+from xinfer_ros.engine.engine_life import EngineEvents, EngineLife
 from xinfer_ros.engine.front_end import FrontEnd
 from xinfer_ros.engine.records import Cancel, Done, Dropped, Record, Submit
 from xinfer_ros.engine.robots import Registration, Robot
@@ -42,14 +43,9 @@ class ScriptedEngine:
         self.life: EngineLife | None = None
         self.closed = False
 
-    def start(
-        self,
-        ready: Callable[[EngineLife], None],
-        ended: Callable[[int], None],
-        record: Callable[[EngineLife, Done | Dropped], None],
-    ) -> None:
-        """Keep the call-backs; no engine yet."""
-        self._ready, self._ended, self._record = ready, ended, record
+    def start(self, events: EngineEvents) -> None:
+        """Keep who is told; no engine yet."""
+        self._events = events
 
     def close(self) -> None:
         """Note the end."""
@@ -64,31 +60,31 @@ class ScriptedEngine:
         memory = memoryview(bytearray(slot_memory_bytes(CONTRACT, self._num_slots)))
         slots = slot_arrays(CONTRACT, self._num_slots, memory)
         self.life = EngineLife(epoch, self, CONTRACT, slots)
-        self._ready(self.life)
+        self._events.engine_ready(self.life)
 
     def die(self, next_epoch: int) -> None:
         """Let the life end."""
-        self._ended(next_epoch)
+        self._events.engine_ended(next_epoch)
 
-    def submitted(self) -> list[Submit]:
+    def submitted(self) -> list[Request]:
         """Return the requests that the engine got."""
-        return [record for record in self.sent if isinstance(record, Submit)]
+        return [record.request for record in self.sent if isinstance(record, Submit)]
 
     def cancelled(self) -> list[int]:
         """Return the keys that the front end cancelled."""
         return [record.key for record in self.sent if isinstance(record, Cancel)]
 
-    def finish(self, submit: Submit, rows: Any) -> None:
+    def finish(self, submit: Request, rows: Any) -> None:
         """Answer a request with rows."""
         assert self.life is not None
         self.life.slots.actions[submit.slot] = rows
         done = Done(key=submit.key, queue_ns=1, vit_ns=2, prefill_ns=3, action_ns=4)
-        self._record(self.life, done)
+        self._events.engine_record(self.life, done)
 
     def drop(self, dropped: Dropped) -> None:
         """Answer a request without rows."""
         assert self.life is not None
-        self._record(self.life, dropped)
+        self._events.engine_record(self.life, dropped)
 
 
 class InlineExecutor(Executor):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from xinfer_ros.core.clock import MonotonicClock
+from xinfer_ros.core.request import Request
 from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.engine_life import EngineLife, EngineWatch
@@ -46,7 +47,7 @@ TIMEOUT_S = 30.0
 
 def submit(key: int, slot: int = 0, budget_ns: int = 10**10) -> Submit:
     """Return a request that has just arrived."""
-    return Submit(
+    request = Request(
         key=key,
         robot=1,
         slot=slot,
@@ -54,6 +55,7 @@ def submit(key: int, slot: int = 0, budget_ns: int = 10**10) -> Submit:
         budget_ns=budget_ns,
         reserved_ns=0,
     )
+    return Submit(request=request)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +79,23 @@ def test_every_record_survives_the_way_between_the_processes(record: Record) -> 
 def test_an_unknown_record_is_refused() -> None:
     with pytest.raises(ValueError, match=r"unknown record 'Nonsense'; known: Start"):
         decode(b'["Nonsense",{}]')
+
+
+class Events:
+    """Keeps what an engine watch tells."""
+
+    def __init__(self) -> None:
+        self.ready: queue.SimpleQueue[EngineLife] = queue.SimpleQueue()
+        self.ended: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def engine_ready(self, life: EngineLife) -> None:
+        self.ready.put(life)
+
+    def engine_ended(self, next_epoch: int) -> None:
+        self.ended.put(next_epoch)
+
+    def engine_record(self, life: EngineLife, record: Done | Dropped) -> None:
+        raise AssertionError(f'nobody asked for {record}')
 
 
 class GatedModel:
@@ -165,8 +184,8 @@ def test_a_request_that_nobody_waits_for_any_more_is_dropped() -> None:
     running = RunningPipeline(model)
     running.pipeline.post(submit(1, 0))
     model.entered.get(timeout=TIMEOUT_S)
-    old = Submit(key=2, robot=1, slot=1, arrival_ns=0, budget_ns=1, reserved_ns=0)
-    running.pipeline.post(old)
+    old = Request(key=2, robot=1, slot=1, arrival_ns=0, budget_ns=1, reserved_ns=0)
+    running.pipeline.post(Submit(request=old))
     dropped = running.sent.get(timeout=TIMEOUT_S)
     assert isinstance(dropped, Dropped)
     assert (dropped.key, dropped.reason) == (2, Reason.EXPIRED)
@@ -205,15 +224,14 @@ def test_the_engine_process_shares_its_slots_and_answers() -> None:
 
 
 def test_a_killed_engine_is_seen_at_once_and_another_takes_its_place() -> None:
-    ready: queue.SimpleQueue[EngineLife] = queue.SimpleQueue()
-    ended: queue.SimpleQueue[int] = queue.SimpleQueue()
+    events = Events()
     watch = EngineWatch(ECHO, 41, TIMEOUT_S, lambda text: None)
-    watch.start(ready.put, ended.put, lambda life, record: None)
-    first = ready.get(timeout=TIMEOUT_S)
+    watch.start(events)
+    first = events.ready.get(timeout=TIMEOUT_S)
     assert first.epoch == 41
     os.kill(first.pid, signal.SIGKILL)
-    assert ended.get(timeout=TIMEOUT_S) == 42
-    second = ready.get(timeout=TIMEOUT_S)
+    assert events.ended.get(timeout=TIMEOUT_S) == 42
+    second = events.ready.get(timeout=TIMEOUT_S)
     assert second.epoch == 42
     assert second.pid != first.pid
     watch.close()
@@ -228,6 +246,6 @@ def test_an_engine_that_can_not_start_is_given_up_after_three_tries() -> None:
         EngineLink(settings).start(TIMEOUT_S)
     said: queue.SimpleQueue[str] = queue.SimpleQueue()
     watch = EngineWatch(settings, 1, TIMEOUT_S, said.put)
-    watch.start(lambda life: None, lambda epoch: None, lambda life, record: None)
+    watch.start(Events())
     assert said.get(timeout=TIMEOUT_S).startswith('3 engine starts in a row failed')
     watch.close()

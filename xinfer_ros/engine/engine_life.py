@@ -70,15 +70,26 @@ class EngineLife:
         self._free.append(slot)
 
 
+class EngineEvents(Protocol):
+    """Who is told what engines do; called in one thread."""
+
+    def engine_ready(self, life: EngineLife) -> None:
+        """Take in that an engine is warm."""
+        ...
+
+    def engine_ended(self, next_epoch: int) -> None:
+        """Take in that the warm engine has ended; the next life will have this number."""
+        ...
+
+    def engine_record(self, life: EngineLife, record: Done | Dropped) -> None:
+        """Take in a result."""
+        ...
+
+
 class Engine(Protocol):
     """Where the front end gets its engines from."""
 
-    def start(
-        self,
-        ready: Callable[[EngineLife], None],
-        ended: Callable[[int], None],
-        record: Callable[[EngineLife, Done | Dropped], None],
-    ) -> None:
+    def start(self, events: EngineEvents) -> None:
         """Start the first engine and return at once."""
         ...
 
@@ -111,21 +122,11 @@ class EngineWatch:
         self._spare: EngineLink | None = None
         self._thread: threading.Thread | None = None
 
-    def start(
-        self,
-        ready: Callable[[EngineLife], None],
-        ended: Callable[[int], None],
-        record: Callable[[EngineLife, Done | Dropped], None],
-    ) -> None:
-        """
-        Start the first engine and return at once.
-
-        :param ready: called when an engine is warm
-        :param ended: called when a warm engine has ended, with the number of the next life
-        :param record: called with each result
-        """
-        args = (ready, ended, record)
-        self._thread = threading.Thread(target=self._watch, args=args, name='engine', daemon=True)
+    def start(self, events: EngineEvents) -> None:
+        """Start the first engine and return at once."""
+        self._thread = threading.Thread(
+            target=self._watch, args=(events,), name='engine', daemon=True
+        )
         self._thread.start()
 
     def close(self) -> None:
@@ -137,12 +138,7 @@ class EngineWatch:
         if self._thread is not None:
             self._thread.join()
 
-    def _watch(
-        self,
-        ready: Callable[[EngineLife], None],
-        ended: Callable[[int], None],
-        record: Callable[[EngineLife, Done | Dropped], None],
-    ) -> None:
+    def _watch(self, events: EngineEvents) -> None:
         failed_starts = 0
         while not self._closing.is_set():
             try:
@@ -157,17 +153,17 @@ class EngineWatch:
                     return
                 continue
             failed_starts = 0
-            ready(life)
+            events.engine_ready(life)
             if self._settings.spare and not self._closing.is_set():
                 self._spare = EngineLink(self._settings, idle=True)
             while (received := link.receive()) is not None:
                 if isinstance(received, Done | Dropped):
-                    record(life, received)
+                    events.engine_record(life, received)
             if self._closing.is_set():
                 return
             self._epoch += 1
             log.error('the engine process %d has ended; starting another', life.pid)
-            ended(self._epoch)
+            events.engine_ended(self._epoch)
             link.close()
 
     def _start(self) -> tuple[EngineLife, EngineLink]:

@@ -10,6 +10,7 @@ from xinfer_ros.core.chunk import Answer, ServerTimes, check_rows
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.observation import Observation
+from xinfer_ros.core.request import Request
 from xinfer_ros.engine.answers import with_rows, without_rows
 from xinfer_ros.engine.engine_life import Engine, EngineLife
 from xinfer_ros.engine.pending import Pending, PendingRequests
@@ -61,7 +62,7 @@ class FrontEnd:
         self.tally = Tally()
         self._decoders = decoders
         self._engine = engine
-        engine.start(self._engine_ready, self._engine_ended, self._engine_record)
+        engine.start(self)
 
     # Robots
 
@@ -202,16 +203,15 @@ class FrontEnd:
         if not self._pending.mark_submitted(pending):
             self._pending.release(pending)
             return
-        pending.life.send(
-            Submit(
-                key=pending.key,
-                robot=pending.robot.number,
-                slot=pending.slot,
-                arrival_ns=pending.arrival_ns,
-                budget_ns=pending.observation.budget_ns,
-                reserved_ns=self._settings.reserved_ns,
-            )
+        request = Request(
+            key=pending.key,
+            robot=pending.robot.number,
+            slot=pending.slot,
+            arrival_ns=pending.arrival_ns,
+            budget_ns=pending.observation.budget_ns,
+            reserved_ns=self._settings.reserved_ns,
         )
+        pending.life.send(Submit(request=request))
 
     def _withdraw(self, robot: Robot, reason: Reason, detail: str) -> None:
         pending = self._pending.latest(robot)
@@ -242,7 +242,7 @@ class FrontEnd:
             answer = without_rows(pending.observation, epoch, reason, detail, server_ns)
         self._answer(pending.robot, answer)
 
-    def _engine_record(self, life: EngineLife, record: Done | Dropped) -> None:
+    def engine_record(self, life: EngineLife, record: Done | Dropped) -> None:
         """Take in a result; the engine watch's thread."""
         pending = self._pending.get(record.key)
         if pending is None or pending.life is not life:
@@ -269,7 +269,8 @@ class FrontEnd:
         answer = with_rows(pending.robot, pending.observation, life, rows, times)
         self._conclude(pending, Reason.OK, '', answer)
 
-    def _engine_ready(self, life: EngineLife) -> None:
+    def engine_ready(self, life: EngineLife) -> None:
+        """Serve with a warm engine; the engine watch's thread."""
         with self._lock:
             self._life, self._epoch = life, life.epoch
             self._model = life.contract.name
@@ -277,8 +278,8 @@ class FrontEnd:
                 self._phase = ServerPhase.READY
         self._announce(self.status())
 
-    def _engine_ended(self, next_epoch: int) -> None:
-        """Answer everything under way ENGINE_RESTARTED; the next engine is on its way."""
+    def engine_ended(self, next_epoch: int) -> None:
+        """Answer everything under way ENGINE_RESTARTED; the engine watch's thread."""
         with self._lock:
             self._life, self._epoch = None, next_epoch
             if self._phase is ServerPhase.READY:

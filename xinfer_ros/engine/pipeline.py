@@ -72,16 +72,8 @@ class Pipeline:
     def _handle(self, event: Record | UnitEnd, now_ns: int) -> None:
         match event:
             case Submit():
-                self._spent[event.key] = _Spent(ready_ns=now_ns)
-                request = Request(
-                    key=event.key,
-                    robot=event.robot,
-                    slot=event.slot,
-                    arrival_ns=event.arrival_ns,
-                    budget_ns=event.budget_ns,
-                    reserved_ns=event.reserved_ns,
-                )
-                self._scheduler.submit(request, now_ns)
+                self._spent[event.request.key] = _Spent(ready_ns=now_ns)
+                self._scheduler.submit(event.request, now_ns)
             case Cancel():
                 cancelled = self._scheduler.cancel(event.key, now_ns)
                 if cancelled is not None:

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.contract import CameraSpec, ModelContract
+from xinfer_ros.core.request import Request
 from xinfer_ros.errors import Reason
 
 MAX_RECORD_BYTES = 65536
@@ -66,14 +67,9 @@ class Ready:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Submit:
-    """Front end: a request whose inputs lie in its slot; fields as in core.request.Request."""
+    """Front end: a request whose inputs lie in its slot."""
 
-    key: int
-    robot: int
-    slot: int
-    arrival_ns: int
-    budget_ns: int
-    reserved_ns: int
+    request: Request
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +132,8 @@ def decode(packet: bytes) -> Record:
         model['cameras'] = tuple(CameraSpec(**camera) for camera in model['cameras'])
         model['joint_names'] = tuple(model['joint_names'])
         fields['model'] = ModelContract(**model)
+    if kind is Submit:
+        fields['request'] = Request(**fields['request'])
     if kind is Dropped:
         fields['reason'] = Reason(fields['reason'])
     record: Record = kind(**fields)

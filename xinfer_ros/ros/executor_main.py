@@ -8,15 +8,11 @@ from typing import Any
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.robot.control_loop import ControlLoop
-from xinfer_ros.ros.params_file import check_sections, resolve
-from xinfer_ros.ros.process import NodeArguments, Stop, node_arguments, run_process
+from xinfer_ros.ros.process import NodeArguments, Stop, node_settings, run_process
 
 
 def _build(argv: Sequence[str], stop: Stop) -> Any:
-    arguments = node_arguments(argv, 'executor', '/robot')
-    for path in arguments.files:
-        check_sections(path, [arguments.full_name])
-    config = resolve(ExecutorConfig, arguments.full_name, arguments.files, arguments.overrides)
+    arguments, config = node_settings(ExecutorConfig, argv, 'executor', '/robot')
     return _session(arguments, config, stop)
 
 

@@ -9,15 +9,16 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.ros.params_file import ros_arguments
+from xinfer_ros.ros.params_file import check_sections, resolve, ros_arguments
 
+SettingsT = TypeVar('SettingsT')
 SPIN_S = 0.1
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,25 @@ def node_arguments(argv: Sequence[str], name: str, namespace: str) -> NodeArgume
         files=files,
         overrides=overrides,
     )
+
+
+def node_settings(
+    kind: type[SettingsT], argv: Sequence[str], name: str, namespace: str
+) -> tuple[NodeArguments, SettingsT]:
+    """
+    Return the arguments and settings of a process with a single node.
+
+    :param kind: the settings' class of config.py
+    :param argv: without the program's name
+    :param name: node name unless remapped
+    :param namespace: node namespace unless remapped
+    :raises ConfigError: a wrong argument, file, key or value
+    """
+    arguments = node_arguments(argv, name, namespace)
+    for path in arguments.files:
+        check_sections(path, [arguments.full_name])
+    node = arguments.full_name
+    return arguments, resolve(kind, node, arguments.files, arguments.overrides)
 
 
 def share_folder() -> Path:

@@ -9,21 +9,17 @@ from xinfer_ros.config import ReplayConfig
 from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.episodes.bag import Recording, find_bag, read_recording
 from xinfer_ros.robot.control_loop import ControlLoop
-from xinfer_ros.ros.params_file import check_sections, resolve
 from xinfer_ros.ros.process import (
     NodeArguments,
     Stop,
-    node_arguments,
+    node_settings,
     run_process,
     share_folder,
 )
 
 
 def _build(argv: Sequence[str], stop: Stop) -> Any:
-    arguments = node_arguments(argv, 'replay', '/robot')
-    for path in arguments.files:
-        check_sections(path, [arguments.full_name])
-    config = resolve(ReplayConfig, arguments.full_name, arguments.files, arguments.overrides)
+    arguments, config = node_settings(ReplayConfig, argv, 'replay', '/robot')
     recording = read_recording(find_bag(config.bag, share_folder() / 'episodes'))
     return _session(arguments, config, recording, stop)
 

@@ -8,15 +8,11 @@ from typing import Any
 
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.ros.node_list import SERVER_NAME, SERVER_NAMESPACE
-from xinfer_ros.ros.params_file import check_sections, resolve
-from xinfer_ros.ros.process import NodeArguments, Stop, node_arguments, run_process
+from xinfer_ros.ros.process import NodeArguments, Stop, node_settings, run_process
 
 
 def _build(argv: Sequence[str], stop: Stop) -> Any:
-    arguments = node_arguments(argv, SERVER_NAME, SERVER_NAMESPACE)
-    for path in arguments.files:
-        check_sections(path, [arguments.full_name])
-    config = resolve(ServerConfig, arguments.full_name, arguments.files, arguments.overrides)
+    arguments, config = node_settings(ServerConfig, argv, SERVER_NAME, SERVER_NAMESPACE)
     return _session(arguments, config, stop)
 
 
