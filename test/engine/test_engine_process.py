@@ -223,6 +223,16 @@ def test_the_engine_process_shares_its_slots_and_answers() -> None:
     assert not link.is_alive
 
 
+def test_a_link_that_was_closed_gives_nothing_more_and_does_not_raise() -> None:
+    """The thread that receives may come a moment after the one that closes."""
+    link = EngineLink(ECHO)
+    link.close()
+    assert link.receive() is None
+    assert link.receive(1.0) is None
+    with pytest.raises(ModelError):
+        link.start(1.0)
+
+
 def test_a_killed_engine_is_seen_at_once_and_another_takes_its_place() -> None:
     events = Events()
     watch = EngineWatch(ECHO, 41, TIMEOUT_S, lambda text: None)

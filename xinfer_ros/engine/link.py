@@ -66,8 +66,8 @@ class EngineLink:
         :raises ModelError: if the process ends or stays silent instead
         """
         self.send(Start())
-        self._socket.settimeout(timeout_s)
         try:
+            self._socket.settimeout(timeout_s)
             packet, fds, _, _ = socket.recv_fds(self._socket, MAX_RECORD_BYTES, 1)
         except OSError as error:
             raise ModelError(f'the engine process gave no contract: {error}') from error
@@ -85,8 +85,8 @@ class EngineLink:
 
         :raises TimeoutError: if nothing came in time
         """
-        self._socket.settimeout(timeout_s)
         try:
+            self._socket.settimeout(timeout_s)
             packet = self._socket.recv(MAX_RECORD_BYTES)
         except TimeoutError:
             raise
