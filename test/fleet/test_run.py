@@ -109,6 +109,15 @@ def test_allowed_share_of_starvation_is_no_fault() -> None:
     assert observed.run() == []
 
 
+def test_robot_that_falls_silent_is_a_fault() -> None:
+    """Its last report would look as good as ever."""
+    observed = Observed()
+    observed.fleet.at(12.0, lambda fleet: fleet.never_moves('r1'))
+    faults = observed.run()
+    assert len(faults) == 1
+    assert faults[0].startswith('r1 has not been heard for')
+
+
 def test_unanswered_request_is_a_fault() -> None:
     observed = Observed()
     observed.fleet.at(10.0, lambda fleet: fleet.change('r2', unanswered=1))

@@ -20,6 +20,7 @@ REFRESH_S = 0.5
 QUICK_S = 0.1  # after a kill, to time the recovery
 PLAIN_LINE_S = 5.0
 RESUME_LIMIT_S = 5.0
+SILENCE_S = 3.0
 RECOVERY_LIMIT_S = 30.0
 
 
@@ -110,6 +111,7 @@ class FleetRun:
         self._killed_s: float | None = None
         self._old_epoch = 0
         self._resumed_s: dict[str, float] = {}
+        self._ticks: dict[str, tuple[int, float]] = {}
         self._ready_again_s: float | None = None
 
     def run(self) -> list[str]:
@@ -135,8 +137,8 @@ class FleetRun:
         for line in summary_lines(result):
             self._console.print(line, highlight=False, soft_wrap=True)
         if plan.kill:
-            return self._recovery_faults() + _misaddressed(result)
-        return faults(result, plan.allowed_starved_share)
+            return self._recovery_faults() + _misaddressed(result) + self._silent()
+        return faults(result, plan.allowed_starved_share) + self._silent()
 
     def _phases(self) -> FleetResult:
         plan = self._plan
@@ -166,11 +168,23 @@ class FleetRun:
         if failure is not None:
             raise RunFailedError(f'{failure}; its last words stand above')
         reports = self._watch.reports()
+        for robot, report in reports.items():
+            if self._ticks.get(robot, (-1, 0.0))[0] != report.ticks:
+                self._ticks[robot] = (report.ticks, self._now_s())
         if self._live is not None:
             self._live.update(live_table(title, self._plan.robots, reports), refresh=True)
         elif self._now_s() - self._printed_s >= PLAIN_LINE_S:
             self._printed_s = self._now_s()
             self._console.print(_plain_line(title, reports), highlight=False, soft_wrap=True)
+
+    def _silent(self) -> list[str]:
+        """Return the robots whose control ticks are not heard of any more."""
+        now_s = self._now_s()
+        return [
+            f'{robot} has not been heard for {now_s - heard_s:.1f} s'
+            for robot, (_, heard_s) in self._ticks.items()
+            if now_s - heard_s > SILENCE_S
+        ]
 
     def _now_s(self) -> float:
         return self._clock.now_ns() / 1e9

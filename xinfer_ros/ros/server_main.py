@@ -3,10 +3,17 @@
 
 import contextlib
 import logging
+import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from xinfer_ros.config import ServerConfig
+from xinfer_ros.core.clock import MonotonicClock
+from xinfer_ros.engine.engine_life import EngineWatch
+from xinfer_ros.engine.front_end import FrontEnd
+from xinfer_ros.engine.records import EngineSettings
+from xinfer_ros.engine.status import FrontEndSettings
 from xinfer_ros.ros.node_list import SERVER_NAME, SERVER_NAMESPACE
 from xinfer_ros.ros.process import NodeArguments, Stop, node_settings, run_process
 
@@ -26,7 +33,16 @@ def _session(
         logging.getLogger('server').critical('%s', text)
         stop.request(1)
 
-    node = ServerNode(arguments.name, arguments.namespace, config, fatal)
+    def make_front_end(answer: Any, announce: Any) -> FrontEnd:
+        first_epoch = time.time_ns()  # a nonce: differs from any earlier server's, never compared
+        engine = EngineWatch(
+            EngineSettings.from_config(config), first_epoch, config.engine_start_timeout_s, fatal
+        )
+        decoders = ThreadPoolExecutor(config.decode_threads, 'decode')
+        settings = FrontEndSettings.from_config(config, first_epoch)
+        return FrontEnd(settings, MonotonicClock(), engine, decoders, answer, announce)
+
+    node = ServerNode(arguments.name, arguments.namespace, config, make_front_end)
     if config.autostart:
         node.trigger_configure()
         node.trigger_activate()
