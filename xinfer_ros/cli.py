@@ -3,6 +3,7 @@
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,14 +29,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = _parser().parse_args(argv)
     _isolate()
+    for number in (signal.SIGTERM, signal.SIGHUP):  # of a supervisor, of a terminal that closes
+        signal.signal(number, _interrupt)
     try:
         code: int = arguments.run(arguments)
     except XinferError as error:
         print(f'xinfer: {error}', file=sys.stderr)
         return 2
+    except ModuleNotFoundError as error:
+        print(
+            f'xinfer: {error.name} is not installed; pip install "xinfer-ros[all]" has everything '
+            'that a server and a replay need',
+            file=sys.stderr,
+        )
+        return 2
     except KeyboardInterrupt:
         return 130
     return code
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _parser() -> argparse.ArgumentParser:

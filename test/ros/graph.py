@@ -75,7 +75,7 @@ class Graph:
     """
 
     def __init__(self, domain: int) -> None:
-        self._env = dict(
+        self.env = dict(
             os.environ,
             ROS_DOMAIN_ID=str(domain),
             ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST',
@@ -91,7 +91,7 @@ class Graph:
 
     def run(self, module: str, *arguments: str) -> NodeProcess:
         """Start a node process."""
-        process = NodeProcess(module, list(arguments), self._env)
+        process = NodeProcess(module, list(arguments), self.env)
         self._processes.append(process)
         return process
 
@@ -104,7 +104,7 @@ class Graph:
         """Run ``xinfer`` to its end on this domain."""
         return subprocess.run(
             [sys.executable, '-m', 'xinfer_ros.cli', *arguments],
-            env=self._env,
+            env=self.env,
             capture_output=True,
             text=True,
             timeout=110,

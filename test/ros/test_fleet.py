@@ -3,8 +3,15 @@
 
 import json
 import re
+import signal
+import subprocess
+import sys
 
+import psutil
 import pytest
+
+from xinfer_ros.msg import ExecutorState
+from xinfer_ros.ros import qos
 
 from .graph import Graph
 
@@ -53,3 +60,21 @@ def test_every_setting_is_shown(graph: Graph, node: str) -> None:
     assert {'server': 'max_robots', 'executor': 'commitment_steps', 'replay': 'rate'}[
         node
     ] in done.stdout
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_nothing_is_left_running_however_a_fleet_ends(graph: Graph, number: int) -> None:
+    """Ctrl-C, a supervisor, a terminal that closes, a crash: no process stays behind."""
+    command = [sys.executable, '-m', 'xinfer_ros.cli', *ECHO, '--duration', '60']
+    fleet = subprocess.Popen(
+        command, env=graph.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    reports: list[ExecutorState] = []
+    graph.node.create_subscription(ExecutorState, '/r0/executor_state', reports.append, qos.CHUNK)
+    graph.until(lambda: reports and reports[-1].chunks > 0, 'the fleet runs')
+    family = psutil.Process(fleet.pid).children(recursive=True)
+    assert len(family) >= 4  # the server, its engine, two processes of robots
+    fleet.send_signal(number)
+    fleet.wait(30)
+    _, alive = psutil.wait_procs(family, timeout=15)
+    assert alive == []

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every node process does: arguments, set-up, spinning, an orderly end, an exit code."""
 
+import ctypes
 import logging
 import os
 import signal
@@ -17,9 +18,11 @@ from rclpy.signals import SignalHandlerOptions
 
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.ros.params_file import check_sections, resolve, ros_arguments
+from xinfer_ros.ros.process_group import PARENT_VARIABLE
 
 SettingsT = TypeVar('SettingsT')
 SPIN_S = 0.1
+PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +101,17 @@ def share_folder() -> Path:
     raise ConfigError('share/xinfer_ros is in no prefix; run `make setup` or source the workspace')
 
 
+def end_with_parent(parent_pid: int) -> None:
+    """
+    Let the kernel send SIGTERM to this process when its parent ends, however that comes.
+
+    :param parent_pid: of the parent that is meant; if it is gone already, this process ends now
+    """
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent_pid:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 class Stop:
     """The wish to end, from a signal or from within; ``code`` becomes the exit code."""
 
@@ -127,6 +141,8 @@ def run_process(build: Callable[[Sequence[str], Stop], 'Any']) -> int:
     stop = Stop()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.request())
+    if parent := os.environ.get(PARENT_VARIABLE):
+        end_with_parent(int(parent))
     argv = sys.argv[1:]
     try:
         session = build(argv, stop)

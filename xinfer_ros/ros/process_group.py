@@ -15,6 +15,7 @@ from xinfer_ros.ros.node_list import NodeSpec
 
 END_S = ((signal.SIGINT, 6.0), (signal.SIGTERM, 3.0), (signal.SIGKILL, 3.0))
 RESPAWN_DELAY_S = 0.5
+PARENT_VARIABLE = 'XINFER_PARENT_PID'  # a node process ends when this process does
 
 
 @dataclass(slots=True)
@@ -40,7 +41,7 @@ class ProcessGroup:
             self._start(spec, f'{spec.executable}-{index}')
 
     def _start(self, spec: NodeSpec, name: str) -> None:
-        env = dict(os.environ, PYTHONUNBUFFERED='1')
+        env = dict(os.environ, PYTHONUNBUFFERED='1', **{PARENT_VARIABLE: str(os.getpid())})
         process = subprocess.Popen(
             command(spec),
             stdout=subprocess.PIPE,
