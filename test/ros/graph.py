@@ -120,6 +120,10 @@ class Graph:
                 raise AssertionError(f'not within {within_s} s: {what}\n{words}'[-4000:])
             self._executor.spin_once(timeout_sec=0.05)
 
+    def now_s(self) -> float:
+        """Return the time of the steady clock [s]."""
+        return time.monotonic()
+
     def spin(self, seconds: float) -> None:
         """Let the graph live for a while."""
         end_s = time.monotonic() + seconds
