@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The strict loader of π0.5 checkpoints."""
 
+import io
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,25 @@ def test_weights_are_converted(tmp_path: Path) -> None:
     noise = torch.zeros(1, 16, 32, dtype=torch.bfloat16)
     cache = torch.zeros(1, 2, 2, 3, 16, dtype=torch.bfloat16)
     assert model.action(cache, torch.ones(1, 3, dtype=torch.bool), noise).isfinite().all()
+
+
+class _Canary:
+    """What a pickle that is loaded would do."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return (Path.touch, (self._path,))
+
+
+def test_crafted_checkpoint_is_refused_and_nothing_in_it_runs(tmp_path: Path) -> None:
+    """SE-01: a pickle under the name of a safetensors file, as torch.load would take it."""
+    canary = tmp_path / 'canary'
+    torch.save({'model.time_mlp_in.bias': _Canary(canary)}, tmp_path / _FILE)
+    with pytest.raises(ModelError, match=_FILE):
+        load_pi05(tmp_path, _CONFIG)
+    assert not canary.exists()
+    stored = io.BytesIO((tmp_path / _FILE).read_bytes())
+    torch.load(stored, weights_only=False)  # the canary does sing where it is loaded
+    assert canary.exists()
