@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tiny model over slots."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
@@ -216,3 +218,14 @@ def test_slots_of_another_contract_are_refused(model: TinyVla) -> None:
     other = replace(echo_contract(), joint_names=('waist', 'elbow', 'gripper'))
     with pytest.raises(ConfigError, match=r'\(16, 3\)'):
         model.bind(empty_slots(other, 1))
+
+
+def test_model_starts_without_the_compiler_of_torch() -> None:
+    """An engine must be back within seconds, and loading torch._dynamo alone takes three."""
+    code = (
+        'import sys\n'
+        'from xinfer_ros.models.tiny import TinyVla\n'
+        'TinyVla(0)\n'
+        "sys.exit('torch._dynamo' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0

@@ -205,6 +205,7 @@ def test_an_engine_that_dies_is_replaced_and_everybody_is_told(graph: Graph) -> 
     robot = Listener(graph)
     graph.run('robots_main', '--robot', ROBOT)
     graph.until(lambda: robot.report is not None and robot.report.chunks > 5, 'the robot moves')
+    graph.until(lambda: states and states[-1].state == ServerState.READY, 'the state is known')
     old_epoch, pid = states[-1].epoch, states[-1].engine_pid
     os.kill(pid, signal.SIGKILL)
     graph.until(lambda: states[-1].epoch != old_epoch, 'a new epoch is announced')

@@ -191,7 +191,10 @@ class LanguageModel(nn.Module):
     def __init__(self, config: GemmaConfig, vocabulary: int) -> None:
         super().__init__()
         self.config = config
-        self.embed_tokens = nn.Embedding(vocabulary, config.hidden)
+        # not nn.Embedding(...): its random start loads torch's compiler, which takes seconds
+        self.embed_tokens = nn.Embedding.from_pretrained(
+            torch.empty(vocabulary, config.hidden), freeze=False
+        )
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
         self.norm = RmsNorm(config.hidden)
 

@@ -56,7 +56,10 @@ class Embeddings(nn.Module):
         super().__init__()
         self.patch = config.patch
         self.patch_embedding = nn.Conv2d(3, config.hidden, config.patch, stride=config.patch)
-        self.position_embedding = nn.Embedding(config.num_tokens, config.hidden)
+        # not nn.Embedding(...): its random start loads torch's compiler, which takes seconds
+        self.position_embedding = nn.Embedding.from_pretrained(
+            torch.empty(config.num_tokens, config.hidden), freeze=False
+        )
 
     def forward(self, images: Tensor) -> Tensor:
         """Return ``(N, tokens, hidden)`` for ``images`` ``(N, 3, height, width)``."""
