@@ -192,7 +192,7 @@ class LanguageModel(nn.Module):
         super().__init__()
         self.config = config
         # not nn.Embedding(...): its random start loads torch's compiler, which takes seconds
-        self.embed_tokens = nn.Embedding.from_pretrained(
+        self.embed_tokens = nn.Embedding.from_pretrained(  # type: ignore[no-untyped-call]
             torch.empty(vocabulary, config.hidden), freeze=False
         )
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))

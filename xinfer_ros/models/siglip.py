@@ -57,7 +57,7 @@ class Embeddings(nn.Module):
         self.patch = config.patch
         self.patch_embedding = nn.Conv2d(3, config.hidden, config.patch, stride=config.patch)
         # not nn.Embedding(...): its random start loads torch's compiler, which takes seconds
-        self.position_embedding = nn.Embedding.from_pretrained(
+        self.position_embedding = nn.Embedding.from_pretrained(  # type: ignore[no-untyped-call]
             torch.empty(config.num_tokens, config.hidden), freeze=False
         )
 
