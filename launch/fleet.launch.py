@@ -3,17 +3,21 @@
 
 from pathlib import Path
 
-from ament_index_python.packages import get_package_share_directory
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode, Node
 
 from launch import LaunchDescription
-from xinfer_ros.ros.node_list import FleetPlan, NodeSpec, fleet_nodes, robot_ids
-
-CONFIG = Path(get_package_share_directory('xinfer_ros')) / 'config'
-FILES = ','.join(str(CONFIG / name) for name in ('server.yaml', 'executor.yaml', 'fleet.yaml'))
-BAGS = 'transfer_cube_0,transfer_cube_1,transfer_cube_2'
+from xinfer_ros.episodes.bag import shipped_bags
+from xinfer_ros.ros.node_list import (
+    CONFIG_FILES,
+    DEFAULT_ROBOTS,
+    FleetPlan,
+    NodeSpec,
+    fleet_nodes,
+    robot_ids,
+)
+from xinfer_ros.ros.process import share_folder
 
 
 def action(spec: NodeSpec) -> Node:
@@ -38,24 +42,29 @@ def fleet(context) -> list[Node]:
         name: LaunchConfiguration(name).perform(context)
         for name in ('robots', 'bags', 'params_files')
     }
+    share = share_folder()
+    bags = value['bags'] or ','.join(shipped_bags(share / 'episodes'))
+    added = [Path(name) for name in value['params_files'].split(',') if name]
     plan = FleetPlan(
         robots=robot_ids(int(value['robots'])),
-        bags=tuple(value['bags'].split(',')),
-        files=tuple(Path(name) for name in value['params_files'].split(',') if name),
+        bags=tuple(bags.split(',')),
+        files=(*(share / 'config' / name for name in CONFIG_FILES), *added),
     )
     return [action(spec) for spec in fleet_nodes(plan)]
 
 
 def generate_launch_description() -> LaunchDescription:
     """Describe the fleet to `ros2 launch`."""
+    arguments = (
+        ('robots', str(DEFAULT_ROBOTS), 'number of robots'),
+        ('bags', '', 'recordings, comma-separated; empty: all shipped episodes'),
+        ('params_files', '', 'parameter files, comma-separated, stronger than the shipped ones'),
+    )
     return LaunchDescription(
         [
-            DeclareLaunchArgument('robots', default_value='4', description='number of robots'),
-            DeclareLaunchArgument(
-                'bags', default_value=BAGS, description='recordings, comma-separated'
-            ),
-            DeclareLaunchArgument(
-                'params_files', default_value=FILES, description='parameter files, the last wins'
+            *(
+                DeclareLaunchArgument(name, default_value=default, description=text)
+                for name, default, text in arguments
             ),
             OpaqueFunction(function=fleet),
         ]

@@ -217,3 +217,23 @@ def test_settings_cannot_be_changed_after_the_start() -> None:
 def test_nearest_name_is_given_or_all_of_them() -> None:
     assert nearest('modle', ['model', 'bag']) == 'did you mean model?'
     assert nearest('xyz', ['model', 'bag']) == 'known: model, bag'
+
+
+@pytest.mark.parametrize(
+    ('values', 'words'),
+    [
+        ({'camera_topics': ('a', 'b')}, 'camera_topics has 2 entries, camera_names 3'),
+        ({'camera_names': ('a', 'a')}, 'every entry once'),
+        ({'joint_names': ('a', '')}, 'none empty'),
+        ({'command_topic': ''}, 'command_topic'),
+        ({'command_topic': 'no blanks'}, 'command_topic'),
+        ({'server': 'fleet'}, 'a namespace such as /fleet'),
+        ({'server': '/fleet/'}, 'a namespace such as /fleet'),
+        ({'robot_id': 'a/b'}, 'robot_id'),
+    ],
+)
+def test_settings_that_do_not_fit_together_are_refused(values: dict, words: str) -> None:
+    """LC-01: at the start, not when the first message is to leave."""
+    with pytest.raises(ConfigError, match=words) as caught:
+        settings_from(ExecutorConfig, values, dict.fromkeys(values, 'a.yaml'))
+    assert str(caught.value).startswith('a.yaml: ')

@@ -14,10 +14,10 @@ from rich.table import Table
 from xinfer_ros.config import ExecutorConfig, ReplayConfig, ServerConfig, describe
 from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.errors import XinferError
+from xinfer_ros.ros.node_list import DEFAULT_ROBOTS, ROBOTS_PER_PROCESS
 
 SETTINGS = {'server': ServerConfig, 'executor': ExecutorConfig, 'replay': ReplayConfig}
 PLAIN_WIDTH = 120
-CONFIG_FILES = ('server.yaml', 'executor.yaml', 'fleet.yaml')
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,7 +66,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog='example: xinfer fleet --robots 8 --duration 60',
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    fleet.add_argument('--robots', type=_whole_number(1, 128), default=4, help='number of robots')
+    fleet.add_argument(
+        '--robots', type=_whole_number(1, 128), default=DEFAULT_ROBOTS, help='number of robots'
+    )
     fleet.add_argument('--duration', type=_seconds, default=30.0, help='time that counts [s]')
     fleet.add_argument('--warm-up', type=_seconds, default=3.0, help='time that does not [s]')
     fleet.add_argument(
@@ -79,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     fleet.add_argument('--model', choices=('tiny', 'echo'), default=None, help='model to serve')
     fleet.add_argument(
-        '--robots-per-process', type=_whole_number(1, 64), default=4,
+        '--robots-per-process', type=_whole_number(1, 64), default=ROBOTS_PER_PROCESS,
         help='robots that share a process',
     )  # fmt: skip
     fleet.add_argument(
@@ -149,7 +151,7 @@ def _fleet(arguments: argparse.Namespace) -> int:
     from xinfer_ros.episodes.bag import find_bag, shipped_bags
     from xinfer_ros.fleet.run import FleetRun, RunFailedError, RunPlan
     from xinfer_ros.ros.monitor import Monitor
-    from xinfer_ros.ros.node_list import FleetPlan, fleet_nodes, robot_ids
+    from xinfer_ros.ros.node_list import CONFIG_FILES, FleetPlan, fleet_nodes, robot_ids
     from xinfer_ros.ros.process import share_folder
     from xinfer_ros.ros.process_group import ProcessGroup
 

@@ -3,6 +3,7 @@
 
 import difflib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ from xinfer_ros.errors import ConfigError
 
 SettingsT = TypeVar('SettingsT')
 MAX_BUDGET_S = 60.0
+_TOPIC = re.compile(r'(~/|/)?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
 
 
 _EXECUTOR_DOC = 'rclpy executor: events costs a third a message, single is the proven one'
@@ -52,6 +54,12 @@ class ServerConfig:
     )
     engine_start_timeout_s: float = _setting(
         60.0, 'time for the engine to load and warm up', unit='s', low=1.0, high=3600.0
+    )
+    engine_silence_s: float = _setting(
+        3.0, 'silence after which an engine is taken for hung', unit='s', low=0.5, high=600.0
+    )
+    unit_timeout_s: float = _setting(
+        10.0, 'time after which a unit is taken for hung', unit='s', low=0.1, high=600.0
     )
     rclpy_executor: str = _setting('single', _EXECUTOR_DOC, choices=('single', 'events'))
     autostart: bool = _setting(True, 'configure and activate without being told')
@@ -105,6 +113,30 @@ class ExecutorConfig:
         low=0.05, high=60.0,
     )  # fmt: skip
     rclpy_executor: str = _setting('single', _EXECUTOR_DOC, choices=('single', 'events'))
+
+    def __post_init__(self) -> None:
+        """Refuse settings that do not fit together."""
+        if self.camera_topics and len(self.camera_topics) != len(self.camera_names):
+            raise ConfigError(
+                f'camera_topics has {len(self.camera_topics)} entries, camera_names '
+                f'{len(self.camera_names)}; give one topic a camera, or none'
+            )
+        for name in ('camera_names', 'camera_topics', 'joint_names'):
+            values = getattr(self, name)
+            if len(set(values)) != len(values) or not all(values):
+                raise ConfigError(f'{name} is {list(values)}; every entry once, none empty')
+        for name in ('joint_state_topic', 'task_topic', 'command_topic', *self.camera_topics):
+            topic = getattr(self, name, name)
+            if not re.fullmatch(_TOPIC, topic):
+                raise ConfigError(
+                    f'{name} is {topic!r}; allowed: a topic name such as camera/image'
+                )
+        if not re.fullmatch(r'(/[A-Za-z_][A-Za-z0-9_]*)+', self.server):
+            raise ConfigError(f'server is {self.server!r}; allowed: a namespace such as /fleet')
+        if not re.fullmatch(r'([A-Za-z][A-Za-z0-9_]*)?', self.robot_id):
+            raise ConfigError(
+                f'robot_id is {self.robot_id!r}; allowed: a letter, then letters, digits or _'
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +222,11 @@ def settings_from(
                 f'{nearest(name, list(known))}'
             )
         accepted[name] = _checked(known[name], value, origin)
-    return kind(**accepted)
+    try:
+        return kind(**accepted)
+    except ConfigError as error:
+        places = ', '.join(dict.fromkeys(origins.values())) or 'settings'
+        raise ConfigError(f'{places}: {error}') from None
 
 
 def _node(kind: type[Any]) -> str:

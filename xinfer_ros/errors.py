@@ -46,6 +46,13 @@ class Reason(IntEnum):
     WRONG_SESSION = 64
     WRONG_EPISODE = 65
     WRONG_EPOCH = 66
+    # A code that this version does not know
+    UNKNOWN_REASON = 99
+
+    @classmethod
+    def of(cls, code: int) -> 'Reason':
+        """Return the reason of a code on the wire, UNKNOWN_REASON if it is none of ours."""
+        return cls(code) if code in cls._value2member_map_ else cls.UNKNOWN_REASON
 
 
 class XinferError(Exception):

@@ -10,16 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.core.request import Request
 from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
 from xinfer_ros.core.stage import Stage
-from xinfer_ros.engine.engine_life import EngineLife, EngineWatch
+from xinfer_ros.engine.engine_life import EngineLife, EngineLimits, EngineWatch
 from xinfer_ros.engine.link import EngineLink
 from xinfer_ros.engine.pipeline import Pipeline
 from xinfer_ros.engine.records import (
+    Beat,
     Cancel,
     Contract,
     Done,
@@ -43,6 +45,7 @@ ECHO = EngineSettings(
     model='echo', model_seed=0, scheduling_policy='fifo', num_slots=4, torch_threads=1, spare=True
 )
 TIMEOUT_S = 30.0
+LIMITS = EngineLimits(start_s=TIMEOUT_S, silence_s=TIMEOUT_S, unit_s=TIMEOUT_S)
 
 
 def submit(key: int, slot: int = 0, budget_ns: int = 10**10) -> Submit:
@@ -63,6 +66,7 @@ def submit(key: int, slot: int = 0, budget_ns: int = 10**10) -> Submit:
     [
         Start(),
         Ready(),
+        Beat(oldest_unit_ns=5),
         submit(3),
         Cancel(key=4),
         SetBudget(key=5, budget_ns=6),
@@ -123,9 +127,25 @@ class RunningPipeline:
     def __init__(self, model: Any) -> None:
         self.sent: queue.SimpleQueue[Record] = queue.SimpleQueue()
         scheduler = Scheduler(Fifo(), dict.fromkeys(Stage, 1))
-        self.pipeline = Pipeline(scheduler, model, MonotonicClock(), self.sent.put)
-        self._thread = threading.Thread(target=self.pipeline.run)
+        self.pipeline = Pipeline(scheduler, model, MonotonicClock(), self._take)
+        self.error: Exception | None = None
+        self._thread = threading.Thread(target=self._run)
         self._thread.start()
+
+    def _take(self, record: Record) -> None:
+        if not isinstance(record, Beat):
+            self.sent.put(record)
+
+    def _run(self) -> None:
+        try:
+            self.pipeline.run()
+        except ModelError as error:
+            self.error = error
+
+    def wait_for_error(self) -> Exception | None:
+        """Wait until the pipeline ends by itself."""
+        self._thread.join(TIMEOUT_S)
+        return self.error
 
     def close(self) -> None:
         """End the pipeline."""
@@ -179,6 +199,17 @@ def test_a_failing_stage_is_an_answer_without_secrets_and_the_rest_goes_on() -> 
     running.close()
 
 
+def test_an_engine_whose_every_unit_fails_ends(caplog: pytest.LogCaptureFixture) -> None:
+    """A poisoned device is cured by ending the process; the log says why, the robots do not."""
+    model = GatedModel(fails=Stage.VIT)
+    running = RunningPipeline(model)
+    model.gates[Stage.VIT].release(10)
+    for key in range(1, 6):
+        running.pipeline.post(submit(key))
+    assert '5 units in a row have failed' in str(running.wait_for_error())
+    assert 'a secret of /home/someone' in caplog.text
+
+
 def test_a_request_that_nobody_waits_for_any_more_is_dropped() -> None:
     model = GatedModel()
     running = RunningPipeline(model)
@@ -215,7 +246,8 @@ def test_the_engine_process_shares_its_slots_and_answers() -> None:
     assert isinstance(link.receive(TIMEOUT_S), Ready)
     slots.state[2] = 1.25
     link.send(submit(9, 2))
-    done = link.receive(TIMEOUT_S)
+    while isinstance(done := link.receive(TIMEOUT_S), Beat):
+        assert done.oldest_unit_ns >= 0
     assert isinstance(done, Done)
     assert done.key == 9
     np.testing.assert_allclose(slots.actions[2, 3, 0], 1.253, atol=1e-6)
@@ -235,7 +267,7 @@ def test_a_link_that_was_closed_gives_nothing_more_and_does_not_raise() -> None:
 
 def test_a_killed_engine_is_seen_at_once_and_another_takes_its_place() -> None:
     events = Events()
-    watch = EngineWatch(ECHO, 41, TIMEOUT_S, lambda text: None)
+    watch = EngineWatch(ECHO, 41, LIMITS, MonotonicClock(), lambda text: None)
     watch.start(events)
     first = events.ready.get(timeout=TIMEOUT_S)
     assert first.epoch == 41
@@ -247,6 +279,31 @@ def test_a_killed_engine_is_seen_at_once_and_another_takes_its_place() -> None:
     watch.close()
 
 
+def test_an_engine_that_hangs_is_killed_and_replaced() -> None:
+    """SL-04: a process that lives but does nothing is as good as dead."""
+    events = Events()
+    limits = EngineLimits(start_s=TIMEOUT_S, silence_s=1.0, unit_s=TIMEOUT_S)
+    watch = EngineWatch(ECHO, 1, limits, MonotonicClock(), lambda text: None)
+    watch.start(events)
+    first = events.ready.get(timeout=TIMEOUT_S)
+    os.kill(first.pid, signal.SIGSTOP)
+    assert events.ended.get(timeout=TIMEOUT_S) == 2
+    assert events.ready.get(timeout=TIMEOUT_S).pid != first.pid
+    watch.close()
+
+
+def test_a_watch_that_is_closed_at_any_moment_leaves_nothing_behind() -> None:
+    before = {child.pid for child in psutil.Process().children()}
+    for wait_for_ready in (False, True):
+        events = Events()
+        watch = EngineWatch(ECHO, 1, LIMITS, MonotonicClock(), lambda text: None)
+        watch.start(events)
+        if wait_for_ready:
+            events.ready.get(timeout=TIMEOUT_S)
+        watch.close()
+        assert {child.pid for child in psutil.Process().children()} <= before
+
+
 def test_an_engine_that_can_not_start_is_given_up_after_three_tries() -> None:
     settings = EngineSettings(
         model='no such model', model_seed=0, scheduling_policy='fifo', num_slots=1,
@@ -255,7 +312,7 @@ def test_an_engine_that_can_not_start_is_given_up_after_three_tries() -> None:
     with pytest.raises(ModelError, match='ended before its model was loaded'):
         EngineLink(settings).start(TIMEOUT_S)
     said: queue.SimpleQueue[str] = queue.SimpleQueue()
-    watch = EngineWatch(settings, 1, TIMEOUT_S, said.put)
+    watch = EngineWatch(settings, 1, LIMITS, MonotonicClock(), said.put)
     watch.start(Events())
-    assert said.get(timeout=TIMEOUT_S).startswith('3 engine starts in a row failed')
+    assert said.get(timeout=TIMEOUT_S).startswith('3 engines in a row did not start')
     watch.close()

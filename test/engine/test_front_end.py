@@ -2,6 +2,7 @@
 """The front end against an engine that a test plays by hand."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -222,3 +223,31 @@ def test_what_a_robot_is_told_holds_no_path_and_no_trace(bench: Bench) -> None:
         assert '/' not in answer.detail
         assert 'Traceback' not in answer.detail
     assert CONTRACT.cameras[0].name in bench.answers[1][1].detail
+
+
+def test_a_namespace_belongs_to_one_robot(bench: Bench) -> None:
+    """Else each would read the other's answers, and take its own for refused."""
+    robot = bench.robot('r0')
+    registration = replace(robot.registration, robot_id='r1', instance=2)
+    with pytest.raises(Rejected, match='/r0 belongs to r0'):
+        bench.front_end.register(registration)
+    bench.clock.advance(6_000_000_000)
+    assert bench.front_end.register(registration)[0].registration.robot_id == 'r1'
+
+
+@pytest.mark.parametrize('namespace', ['', '/', 'r1', '/a b', '/' + '/'.join(['x' * 60] * 4)])
+def test_a_namespace_that_ros_would_refuse_is_refused(bench: Bench, namespace: str) -> None:
+    """It must not reach the code that makes topics of it."""
+    registration = replace(bench.robot('r0').registration, robot_id='r1', namespace=namespace)
+    with pytest.raises(Rejected, match='REJECTED_NAME'):
+        bench.front_end.register(registration)
+
+
+def test_an_inactive_server_refuses_and_says_so(bench: Bench) -> None:
+    robot = bench.robot('r0')
+    bench.front_end.set_active(False)
+    assert bench.statuses[-1].phase is ServerPhase.STOPPED
+    bench.ask(robot, 1)
+    assert bench.reasons() == ['NOT_READY']
+    bench.front_end.set_active(True)
+    assert bench.statuses[-1].phase is ServerPhase.READY

@@ -389,7 +389,8 @@ def test_no_request_leaves_without_a_session() -> None:
     assert fresh.report().requests == 0
 
 
-def test_budget_counts_from_the_next_request_on() -> None:
+def test_budget_counts_for_the_request_in_flight_and_those_to_come() -> None:
+    """A Budget changes both; the answer that came within the old one alone is late."""
     robot = DrivenRobot()
     first = robot.ask_when_due()
     robot.executor.set_budget(70 * MS)
@@ -400,8 +401,17 @@ def test_budget_counts_from_the_next_request_on() -> None:
     robot.clock.advance(100 * MS)
     robot.answer(second)
     report = robot.executor.report()
-    assert (report.chunks, report.on_time) == (2, 1)
+    assert (report.chunks, report.on_time) == (2, 0)
     assert report.latency_p50_ns == 100 * MS
+
+
+@pytest.mark.parametrize('budget_ns', [0, -1, 10**15])
+def test_budget_that_the_server_would_refuse_is_refused_at_once(budget_ns: int) -> None:
+    """Else every observation from now on would come back as REJECTED_BUDGET."""
+    robot = DrivenRobot()
+    with pytest.raises(Rejected, match='REJECTED_BUDGET'):
+        robot.executor.set_budget(budget_ns)
+    assert robot.ask_when_due().budget_ns == 180 * MS
 
 
 def test_ticks_before_the_first_row_are_not_starved() -> None:

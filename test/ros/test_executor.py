@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from std_msgs.msg import UInt32
 from trajectory_msgs.msg import JointTrajectory
 
 from xinfer_ros.errors import Reason
@@ -276,3 +277,27 @@ def test_two_executors_with_one_id_are_told_and_the_first_goes_on(graph: Graph) 
     graph.until(lambda: robot.report.chunks > chunks + 3, 'the first goes on')
     assert robot.report.unanswered == 0
     assert robot.report.misaddressed == 0
+
+
+def test_nothing_of_an_old_episode_is_commanded_in_the_new_one(graph: Graph) -> None:
+    """CQ-05 with a real executor: no held command, no old row, no old picture."""
+    server, robot = ScriptedServer(graph), Listener(graph)
+    episode = graph.node.create_publisher(UInt32, '/r0/episode', 10)  # an ordinary publisher
+    graph.run('robots_main', '--robot', ROBOT)
+    graph.until(lambda: robot.report is not None and robot.report.chunks > 2, 'the robot moves')
+    graph.until(lambda: episode.get_subscription_count() > 0, 'the robot hears of episodes')
+    server.answers = False
+    before = robot.report.episode
+    episode.publish(UInt32(data=77))
+    graph.until(lambda: robot.report.episode == before + 1, 'the episode begins')
+    robot.commands.clear()
+    reports = len(robot.reports)
+    graph.until(lambda: len(robot.reports) > reports + 2, 'the robot has nothing to command')
+    assert robot.commands == []
+    assert robot.report.state == ExecutorState.HOLDING
+    old = server.chunk(server.requests[-1], episode=before)
+    server.send(old)
+    graph.until(lambda: robot.count(Reason.WRONG_EPISODE) > 0, 'a late answer is refused')
+    server.answers = True
+    graph.until(lambda: robot.commands, 'the new episode moves')
+    assert server.requests[-1].episode == before + 1

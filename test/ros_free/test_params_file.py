@@ -327,4 +327,5 @@ def test_shipped_files_are_good() -> None:
         check_sections(path, nodes)
     for kind, node in zip((ServerConfig, ExecutorConfig, ReplayConfig), nodes, strict=True):
         assert isinstance(resolve(kind, node, files, {}), kind)
-        assert files_for(node, files)
+    assert files_for(SERVER, files)
+    assert files_for('/r0/executor', files)

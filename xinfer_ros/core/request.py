@@ -3,9 +3,25 @@
 
 from dataclasses import dataclass
 
+from xinfer_ros.config import MAX_BUDGET_S
 from xinfer_ros.core.stage import Stage
+from xinfer_ros.errors import Reason, Rejected
 
 RETRY_FLOOR_NS = 500_000_000
+MAX_BUDGET_NS = int(MAX_BUDGET_S * 1e9)
+
+
+def check_budget(budget_ns: int) -> None:
+    """
+    Refuse a response budget that can't be meant.
+
+    :raises Rejected: REJECTED_BUDGET
+    """
+    if not 0 < budget_ns <= MAX_BUDGET_NS:
+        raise Rejected(
+            Reason.REJECTED_BUDGET,
+            f'a response budget of {budget_ns} ns; more than 0 and at most {MAX_BUDGET_NS} ns',
+        )
 
 
 def retry_after_ns(budget_ns: int) -> int:

@@ -4,17 +4,45 @@
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
+from xinfer_ros.config import ServerConfig
+from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.engine.link import EngineLink
-from xinfer_ros.engine.records import Done, Dropped, EngineSettings, Ready, Record
+from xinfer_ros.engine.records import Beat, Done, Dropped, EngineSettings, Ready, Record
 from xinfer_ros.errors import ModelError, Reason, Rejected
 
 log = logging.getLogger(__name__)
 
-MAX_FAILED_STARTS = 3
+MAX_SHORT_LIVES = 3
+SHORT_LIFE_NS = 5_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineLimits:
+    """
+    How long an engine may take.
+
+    :param start_s: to load the model, and again to warm up [s]
+    :param silence_s: between two signs of life [s]
+    :param unit_s: for a unit [s]
+    """
+
+    start_s: float
+    silence_s: float
+    unit_s: float
+
+    @classmethod
+    def from_config(cls, config: ServerConfig) -> 'EngineLimits':
+        """Return the limits of the server's settings."""
+        return cls(
+            start_s=config.engine_start_timeout_s,
+            silence_s=config.engine_silence_s,
+            unit_s=config.unit_timeout_s,
+        )
 
 
 class Connection(Protocol):
@@ -102,24 +130,28 @@ class EngineWatch:
     """
     Keeps one engine process alive in a thread of its own.
 
+    An engine that is silent, or whose unit does not end, is killed like one that has ended.
+
     :param settings: what each process is told
     :param first_epoch: number of the first life; each restart adds one
-    :param start_timeout_s: time to load and warm up [s]
-    :param gave_up: called with a text when three starts in a row have failed
+    :param limits: how long an engine may take for what
+    :param clock: the steady clock
+    :param gave_up: called with a text when three lives in a row were short, or the watch failed
     """
 
     def __init__(
         self,
         settings: EngineSettings,
         first_epoch: int,
-        start_timeout_s: float,
+        limits: EngineLimits,
+        clock: Clock,
         gave_up: Callable[[str], None],
     ) -> None:
         self._settings, self._epoch = settings, first_epoch
-        self._start_timeout_s, self._gave_up = start_timeout_s, gave_up
-        self._closing = threading.Event()
-        self._link: EngineLink | None = None
-        self._spare: EngineLink | None = None
+        self._limits, self._clock, self._gave_up = limits, clock, gave_up
+        self._lock = threading.Lock()
+        self._is_closing = False
+        self._links: list[EngineLink] = []
         self._thread: threading.Thread | None = None
 
     def start(self, events: EngineEvents) -> None:
@@ -130,57 +162,101 @@ class EngineWatch:
         self._thread.start()
 
     def close(self) -> None:
-        """End the engine process and the thread."""
-        self._closing.set()
-        for link in (self._link, self._spare):
-            if link is not None:
-                link.close()
+        """End the engine process, its spare and the thread."""
+        with self._lock:
+            self._is_closing = True
+            links = list(self._links)
+        for link in links:
+            link.close()
         if self._thread is not None:
             self._thread.join()
 
-    def _watch(self, events: EngineEvents) -> None:
-        failed_starts = 0
-        while not self._closing.is_set():
-            try:
-                life, link = self._start()
-            except ModelError as error:
-                if self._closing.is_set():
-                    return
-                failed_starts += 1
-                log.error('%s', error)
-                if failed_starts == MAX_FAILED_STARTS:
-                    self._gave_up(f'{failed_starts} engine starts in a row failed: {error}')
-                    return
-                continue
-            failed_starts = 0
-            events.engine_ready(life)
-            if self._settings.spare and not self._closing.is_set():
-                self._spare = EngineLink(self._settings, idle=True)
-            while (received := link.receive()) is not None:
-                if isinstance(received, Done | Dropped):
-                    events.engine_record(life, received)
-            if self._closing.is_set():
-                return
-            self._epoch += 1
-            log.error('the engine process %d has ended; starting another', life.pid)
-            events.engine_ended(self._epoch)
-            link.close()
+    def _new_link(self, *, idle: bool) -> EngineLink:
+        with self._lock:
+            if self._is_closing:
+                raise ModelError('the server is shutting down')
+            link = EngineLink(self._settings, idle=idle)
+            self._links.append(link)
+            return link
 
-    def _start(self) -> tuple[EngineLife, EngineLink]:
-        """Start a process, the spare one if there is one, and wait until it is warm."""
-        spare, self._spare = self._spare, None
-        if spare is None or not spare.is_alive:
-            spare = EngineLink(self._settings)
-        link = self._link = spare
+    def _end(self, link: EngineLink) -> None:
+        with self._lock:
+            if link in self._links:
+                self._links.remove(link)
+        link.close()
+
+    def _watch(self, events: EngineEvents) -> None:
         try:
-            contract, slots = link.start(self._start_timeout_s)
+            self._lives(events)
+        except Exception as error:
+            if not self._is_closing:
+                log.exception('the watch over the engine has failed')
+                self._gave_up(f'the watch over the engine has failed: {error}')
+
+    def _lives(self, events: EngineEvents) -> None:
+        short_lives, spare = 0, None
+        while not self._is_closing and short_lives < MAX_SHORT_LIVES:
+            if spare is not None and not spare.is_alive:
+                self._end(spare)
+                spare = None
+            link = spare if spare is not None else self._new_link(idle=False)
+            spare = None
             try:
-                warm = link.receive(self._start_timeout_s)
+                life = self._warm_up(link)
+            except ModelError as error:
+                self._end(link)
+                short_lives += 1
+                if not self._is_closing:
+                    log.error('%s', error)
+                continue
+            born_ns = self._clock.now_ns()
+            events.engine_ready(life)
+            spare = self._spare()
+            self._serve(life, link, events)
+            if self._is_closing:
+                return
+            is_short = self._clock.now_ns() - born_ns < SHORT_LIFE_NS
+            short_lives = short_lives + 1 if is_short else 0
+            self._epoch += 1
+            log.error('the engine process %d has ended', life.pid)
+            events.engine_ended(self._epoch)
+            self._end(link)
+        if not self._is_closing:
+            self._gave_up(f'{short_lives} engines in a row did not start or ended at once')
+
+    def _spare(self) -> EngineLink | None:
+        if not self._settings.spare:
+            return None
+        try:
+            return self._new_link(idle=True)
+        except (OSError, ModelError) as error:
+            log.warning('no spare engine: %s', error)
+            return None
+
+    def _warm_up(self, link: EngineLink) -> EngineLife:
+        contract, slots = link.start(self._limits.start_s)
+        try:
+            warm = link.receive(self._limits.start_s)
+        except TimeoutError:
+            warm = None
+        if not isinstance(warm, Ready):
+            raise ModelError(f'the engine did not warm up in {self._limits.start_s:g} s')
+        return EngineLife(self._epoch, link, contract, slots)
+
+    def _serve(self, life: EngineLife, link: EngineLink, events: EngineEvents) -> None:
+        """Hand on results until the engine has ended, and end it if it hangs."""
+        unit_ns = self._limits.unit_s * 1e9
+        while True:
+            try:
+                received = link.receive(self._limits.silence_s)
             except TimeoutError:
-                warm = None
-            if not isinstance(warm, Ready):
-                raise ModelError(f'the engine did not warm up in {self._start_timeout_s:g} s')
-        except ModelError:
-            link.close()
-            raise
-        return EngineLife(self._epoch, link, contract, slots), link
+                log.error('no sign of life of the engine for %g s', self._limits.silence_s)
+                break
+            if received is None:
+                return
+            if isinstance(received, Done | Dropped):
+                events.engine_record(life, received)
+            elif isinstance(received, Beat) and received.oldest_unit_ns > unit_ns:
+                log.error('a unit has not ended within %g s', self._limits.unit_s)
+                break
+        link.kill()

@@ -10,7 +10,7 @@ from xinfer_ros.core.chunk import Answer, ServerTimes, check_rows
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.observation import Observation
-from xinfer_ros.core.request import Request
+from xinfer_ros.core.request import Request, check_budget
 from xinfer_ros.engine.answers import with_rows, without_rows
 from xinfer_ros.engine.engine_life import Engine, EngineLife
 from xinfer_ros.engine.pending import Pending, PendingRequests
@@ -18,7 +18,7 @@ from xinfer_ros.engine.records import Cancel, Done, Dropped, SetBudget, Submit
 from xinfer_ros.engine.robots import Registration, Robot, RobotRegister
 from xinfer_ros.engine.slot_writer import write_slot
 from xinfer_ros.engine.status import FrontEndSettings, ServerPhase, ServerStatus, Tally
-from xinfer_ros.engine.validation import check_budget, check_observation
+from xinfer_ros.engine.validation import check_observation
 from xinfer_ros.errors import Reason, Rejected
 
 log = logging.getLogger(__name__)
@@ -29,8 +29,7 @@ class FrontEnd:
     Holds no torch and no ROS. Every observation gets exactly one answer, through ``answer``.
 
     Methods may be called from any thread and do not wait for the engine; ``answer`` and
-    ``announce`` are called from several threads, never with the lock held. While ``is_active`` is
-    False, whoever registers or asks is answered NOT_READY.
+    ``announce`` are called from several threads, one at a time for ``announce``.
 
     :param settings: bounds and times
     :param clock: the server's monotonic clock
@@ -58,7 +57,8 @@ class FrontEnd:
         self._epoch = settings.first_epoch
         self._phase = ServerPhase.STARTING
         self._model = ''
-        self.is_active = True
+        self._is_active = True
+        self._announcing = threading.Lock()
         self.tally = Tally()
         self._decoders = decoders
         self._engine = engine
@@ -74,7 +74,7 @@ class FrontEnd:
         :raises Rejected: why not
         """
         with self._lock:
-            if not self.is_active:
+            if not self._is_active:
                 raise Rejected(Reason.NOT_READY, 'the server is not active')
             if self._life is None:
                 raise Rejected(Reason.NOT_READY, 'the engine is starting; server_state tells when')
@@ -85,7 +85,7 @@ class FrontEnd:
         if replaced is not None:
             self._withdraw(replaced, Reason.UNKNOWN_SESSION, 'another robot has taken the id')
         if joined:
-            self._announce(self.status())
+            self._say()
         return robot, replaced, contract
 
     def forget_silent(self) -> list[Robot]:
@@ -95,7 +95,7 @@ class FrontEnd:
         for robot in gone:
             self._withdraw(robot, Reason.UNKNOWN_SESSION, 'the lease is over')
         if gone:
-            self._announce(self.status())
+            self._say()
         return gone
 
     def robots(self) -> list[Robot]:
@@ -108,12 +108,22 @@ class FrontEnd:
         with self._lock:
             return ServerStatus(
                 epoch=self._epoch,
-                phase=self._phase,
+                phase=self._phase if self._is_active else ServerPhase.STOPPED,
                 model=self._model,
                 num_robots=len(self._robots),
                 max_robots=self._settings.max_robots,
                 engine_pid=self._life.pid if self._life is not None else 0,
             )
+
+    def set_active(self, active: bool) -> None:
+        """Serve, or answer whoever registers or asks NOT_READY."""
+        with self._lock:
+            self._is_active = active
+        self._say()
+
+    def _say(self) -> None:
+        with self._announcing:  # so that the newest status is the one that stays
+            self._announce(self.status())
 
     @property
     def lease_ns(self) -> int:
@@ -138,8 +148,7 @@ class FrontEnd:
             self.refuse(robot, observation, refusal, arrival_ns)
             return
         if superseded is not None:
-            detail = f'by request {observation.request_id}'
-            self._cancel(superseded, Reason.SUPERSEDED, detail)
+            self._cancel(superseded, Reason.SUPERSEDED, f'by request {observation.request_id}')
         self._decoders.submit(self._prepare, pending)
 
     def _admission(self, robot: Robot, observation: Observation, arrival_ns: int) -> EngineLife:
@@ -149,7 +158,7 @@ class FrontEnd:
         robot.seen_ns = arrival_ns
         if self._phase is ServerPhase.STOPPED:
             raise Rejected(Reason.SHUTDOWN, 'the server is shutting down')
-        if not self.is_active:
+        if not self._is_active:
             raise Rejected(Reason.NOT_READY, 'the server is not active')
         if self._life is None:
             raise Rejected(Reason.NOT_READY, 'the engine is starting')
@@ -161,9 +170,9 @@ class FrontEnd:
     ) -> None:
         """Answer an observation that is not taken in."""
         self.tally.count(refusal.reason)
-        server_ns = self._clock.now_ns() - arrival_ns
-        reason, detail = refusal.reason, refusal.detail
-        self._answer(robot, without_rows(observation, self._epoch, reason, detail, server_ns))
+        server_ns, why = self._clock.now_ns() - arrival_ns, refusal.reason
+        answer = without_rows(observation, self._epoch, why, refusal.detail, server_ns)
+        self._answer(robot, answer)
 
     def set_budget(self, robot: Robot, budget_ns: int) -> None:
         """
@@ -182,7 +191,7 @@ class FrontEnd:
             self._phase = ServerPhase.STOPPED
         for pending in self._pending.drain():
             self._conclude(pending, Reason.SHUTDOWN, 'the server is shutting down')
-        self._announce(self.status())
+        self._say()
         self._engine.close()
         self._decoders.shutdown(wait=True, cancel_futures=True)
 
@@ -190,6 +199,9 @@ class FrontEnd:
 
     def _prepare(self, pending: Pending) -> None:
         """Fill the slot and hand the request to the engine; a decoder's thread."""
+        if pending.answered:  # superseded while it waited
+            self._pending.release(pending)
+            return
         try:
             write_slot(pending.life, pending.slot, pending.robot, pending.observation)
         except Rejected as refusal:
@@ -237,8 +249,7 @@ class FrontEnd:
             return
         self.tally.count(reason)
         if answer is None:
-            server_ns = self._clock.now_ns() - pending.arrival_ns
-            epoch = pending.life.epoch
+            server_ns, epoch = self._clock.now_ns() - pending.arrival_ns, pending.life.epoch
             answer = without_rows(pending.observation, epoch, reason, detail, server_ns)
         self._answer(pending.robot, answer)
 
@@ -276,7 +287,7 @@ class FrontEnd:
             self._model = life.contract.name
             if self._phase is ServerPhase.STARTING:
                 self._phase = ServerPhase.READY
-        self._announce(self.status())
+        self._say()
 
     def engine_ended(self, next_epoch: int) -> None:
         """Answer everything under way ENGINE_RESTARTED; the engine watch's thread."""
@@ -286,4 +297,4 @@ class FrontEnd:
                 self._phase = ServerPhase.STARTING
         for pending in self._pending.drain():
             self._conclude(pending, Reason.ENGINE_RESTARTED, 'ask again; a new engine is starting')
-        self._announce(self.status())
+        self._say()

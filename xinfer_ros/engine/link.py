@@ -95,9 +95,13 @@ class EngineLink:
         return decode(packet) if packet else None
 
     def send(self, record: Record) -> None:
-        """Send a record; silently lost if the process has ended, which ``receive`` will tell."""
+        """Send a record; lost if the process has ended or hangs, which ``receive`` will tell."""
         with self._sending, contextlib.suppress(OSError):
-            self._socket.send(encode(record))
+            self._socket.send(encode(record), socket.MSG_DONTWAIT)
+
+    def kill(self) -> None:
+        """End a process that does not listen any more."""
+        self._process.kill()
 
     def close(self) -> None:
         """End the process: it ends by itself when the connection closes, or is killed."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drives the scheduler in real time: records in, units to the lanes, results out."""
 
+import logging
 import queue
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,11 +10,15 @@ from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.request import Request
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.lane import Lane, StageRunner, UnitEnd
-from xinfer_ros.engine.records import Cancel, Done, Dropped, Record, SetBudget, Submit
-from xinfer_ros.errors import Reason, Rejected
+from xinfer_ros.engine.records import Beat, Cancel, Done, Dropped, Record, SetBudget, Submit
+from xinfer_ros.errors import ModelError, Reason, Rejected
 from xinfer_ros.sched.scheduler import Scheduler
 
 EXPIRY_CHECK_S = 0.05
+BEAT_NS = 250_000_000
+MAX_FAILURES_IN_A_ROW = 5
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -45,6 +50,8 @@ class Pipeline:
         self._scheduler, self._clock, self._send = scheduler, clock, send
         self._events: queue.SimpleQueue[Record | UnitEnd | None] = queue.SimpleQueue()
         self._spent: dict[int, _Spent] = {}
+        self._issued_ns: dict[int, int] = {}
+        self._failures = 0
         self._lanes = {stage: Lane(stage, model, clock, self._events.put) for stage in Stage}
 
     def post(self, record: Record | None) -> None:
@@ -52,20 +59,31 @@ class Pipeline:
         self._events.put(record)
 
     def run(self) -> None:
-        """Serve until None is posted; ends the lanes before it returns."""
+        """
+        Serve until None is posted; ends the lanes before it returns.
+
+        :raises ModelError: if several units in a row have failed: the device is past help
+        """
+        next_beat_ns = 0
         while True:
             try:
-                event = self._events.get(timeout=EXPIRY_CHECK_S if self._spent else None)
+                event = self._events.get(timeout=EXPIRY_CHECK_S)
+                if event is None:
+                    break
             except queue.Empty:
-                event = Cancel(key=0)  # names nobody: only the clock has moved
-            if event is None:
-                break
+                event = None  # only the clock has moved
             now_ns = self._clock.now_ns()
-            self._handle(event, now_ns)
+            if event is not None:
+                self._handle(event, now_ns)
             for request in self._scheduler.expire(now_ns):
                 self._drop(request, Reason.EXPIRED, 'no lane was free before the robot gave up')
             for unit in self._scheduler.dispatch(now_ns):
+                self._issued_ns[unit.number] = now_ns
                 self._lanes[unit.stage].issue(unit)
+            if now_ns >= next_beat_ns:
+                next_beat_ns = now_ns + BEAT_NS
+                oldest_ns = min(self._issued_ns.values(), default=now_ns)
+                self._send(Beat(oldest_unit_ns=now_ns - oldest_ns))
         for lane in self._lanes.values():
             lane.close()
 
@@ -86,11 +104,13 @@ class Pipeline:
                 raise TypeError(f'the front end never sends {type(event).__name__}')
 
     def _unit_ended(self, end: UnitEnd, now_ns: int) -> None:
+        del self._issued_ns[end.unit.number]
         if end.error is not None:
-            reason, detail = _failure(end)
+            reason, detail = self._failure(end)
             for request in self._scheduler.fail(end.unit, now_ns):
                 self._drop(request, reason, detail)
             return
+        self._failures = 0
         for request in end.unit.requests:
             spent = self._spent[request.key]
             spent.queue_ns += end.started_ns - spent.ready_ns
@@ -114,9 +134,13 @@ class Pipeline:
         del self._spent[request.key]
         self._send(Dropped(key=request.key, reason=reason, detail=detail))
 
-
-def _failure(end: UnitEnd) -> tuple[Reason, str]:
-    """Return what a robot is told of a failed unit; no trace, no path."""
-    if isinstance(end.error, Rejected):
-        return end.error.reason, end.error.detail
-    return Reason.MODEL_FAILED, f'the {end.unit.stage.name} stage failed; see the server log'
+    def _failure(self, end: UnitEnd) -> tuple[Reason, str]:
+        """Log a failed unit and return what its robots are told; no trace, no path."""
+        if isinstance(end.error, Rejected):
+            return end.error.reason, end.error.detail
+        name = end.unit.stage.name
+        log.error('a unit of %s failed', name, exc_info=end.error)
+        self._failures += 1
+        if self._failures == MAX_FAILURES_IN_A_ROW:
+            raise ModelError(f'{self._failures} units in a row have failed')
+        return Reason.MODEL_FAILED, f'the {name} stage failed; see the server log'

@@ -27,6 +27,8 @@ from xinfer_ros.models.registry import make_model, preload
 from xinfer_ros.sched.registry import make_policy
 from xinfer_ros.sched.scheduler import Scheduler
 
+END_S = 2.0
+
 
 def serve(settings: EngineSettings, link: socket.socket) -> None:
     """
@@ -58,8 +60,9 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
         try:
             while packet := link.recv(MAX_RECORD_BYTES):
                 pipeline.post(decode(packet))
-        finally:
-            pipeline.post(None)  # the front end is gone
+        finally:  # the front end is gone
+            pipeline.post(None)
+            threading.Timer(END_S, os._exit, [0]).start()  # a lane may hang for ever
 
     threading.Thread(target=receive, name='receive', daemon=True).start()
     send(Ready())

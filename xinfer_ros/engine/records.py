@@ -99,6 +99,17 @@ class Done:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """
+    Engine: a sign of life, several times a second.
+
+    :param oldest_unit_ns: how long the oldest unit has been in execution [ns]
+    """
+
+    oldest_unit_ns: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
     """Engine: the request ended without actions; its slot is free."""
 
@@ -107,7 +118,7 @@ class Dropped:
     detail: str
 
 
-Record = Start | Contract | Ready | Submit | Cancel | SetBudget | Done | Dropped
+Record = Start | Contract | Ready | Beat | Submit | Cancel | SetBudget | Done | Dropped
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Record)}
 
 

@@ -76,10 +76,11 @@ def check_registration(registration: Registration, contract: ModelContract) -> N
             Reason.REJECTED_NAME,
             f'robot id {registration.robot_id!r}: a letter, then letters, digits or _, at most 64',
         )
-    if not NAMESPACE.fullmatch(registration.namespace):
+    if not NAMESPACE.fullmatch(registration.namespace) or len(registration.namespace) > 200:
         raise Rejected(
             Reason.REJECTED_NAME,
-            f'namespace {registration.namespace!r}: a robot needs one of its own, such as /r1',
+            f'namespace {registration.namespace!r}: a robot needs one of its own, such as /r1, '
+            'of at most 200 characters',
         )
     joints = registration.joint_names
     if len(set(joints)) != len(joints) or set(joints) != set(contract.joint_names):
@@ -151,7 +152,8 @@ class RobotRegister:
                     f'and was heard {silent_ns / 1e9:.1f} s ago; give each robot its own id, or '
                     f'wait until it has been silent for {self.lease_ns / 1e9:g} s',
                 )
-        elif len(self._robots) >= self._max_robots:
+        self._check_namespace(registration, now_ns)
+        if known is None and len(self._robots) >= self._max_robots:
             raise Rejected(
                 Reason.REJECTED_FLEET_FULL,
                 f'{len(self._robots)} robots are served, max_robots is {self._max_robots}',
@@ -159,6 +161,17 @@ class RobotRegister:
         robot = self._new(registration, contract, now_ns)
         self._robots[registration.robot_id] = robot
         return robot, known
+
+    def _check_namespace(self, registration: Registration, now_ns: int) -> None:
+        for other in self._robots.values():
+            is_other = other.registration.robot_id != registration.robot_id
+            shares = other.registration.namespace == registration.namespace
+            if is_other and shares and now_ns - other.seen_ns <= self.lease_ns:
+                raise Rejected(
+                    Reason.DUPLICATE_ID,
+                    f'{registration.namespace} belongs to {other.registration.robot_id}, which '
+                    'was heard lately; give each robot a namespace of its own',
+                )
 
     def _new(self, registration: Registration, contract: ModelContract, now_ns: int) -> Robot:
         self._last_number += 1

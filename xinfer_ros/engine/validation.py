@@ -3,27 +3,12 @@
 
 import numpy as np
 
-from xinfer_ros.config import MAX_BUDGET_S
 from xinfer_ros.core.chunk import check_rows
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.observation import Observation
+from xinfer_ros.core.request import check_budget
 from xinfer_ros.engine.robots import Robot
 from xinfer_ros.errors import Reason, Rejected
-
-MAX_BUDGET_NS = int(MAX_BUDGET_S * 1e9)
-
-
-def check_budget(budget_ns: int) -> None:
-    """
-    Refuse a response budget that can't be meant.
-
-    :raises Rejected: REJECTED_BUDGET
-    """
-    if not 0 < budget_ns <= MAX_BUDGET_NS:
-        raise Rejected(
-            Reason.REJECTED_BUDGET,
-            f'a response budget of {budget_ns} ns; more than 0 and at most {MAX_BUDGET_NS} ns',
-        )
 
 
 def check_observation(observation: Observation, robot: Robot, contract: ModelContract) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.chunk import Answer, Rows, check_rows, columns_by_name
 from xinfer_ros.core.metrics import ExecutorPhase, LatencyWindow, RobotReport
+from xinfer_ros.core.request import check_budget
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.robot.action_queue import ActionQueue, QueuedRow
 from xinfer_ros.robot.next_send import InFlight, NextSend
@@ -255,9 +256,15 @@ class ChunkExecutor:
             return self._episode
 
     def set_budget(self, budget_ns: int) -> None:
-        """Set the response budget of the requests to come [ns]."""
+        """
+        Set the response budget of the request in flight and of those to come [ns].
+
+        :raises Rejected: REJECTED_BUDGET
+        """
+        check_budget(budget_ns)
         with self._lock:
             self._budget_ns = budget_ns
+            self._next_send.set_budget(budget_ns)
 
     def report(self) -> RobotReport:
         """Return a copy of what this robot has seen so far."""

@@ -72,12 +72,17 @@ class TickRate:
         self.overruns = 0
 
     def instant(self, now_ns: int) -> int:
-        """Return when the present tick was due [ns]; periods counted from it do not drift."""
-        return now_ns if self._due_ns is None else self._due_ns
+        """
+        Return when the present tick was due [ns]; periods counted from it do not drift.
+
+        After a stall it is at most one spacing ago, since what is asked now leaves now.
+        """
+        due_ns = now_ns if self._due_ns is None else self._due_ns
+        return max(due_ns, now_ns - self._spacing_ns)
 
     def following(self, now_ns: int) -> int:
         """Return the next tick after the one of now [ns]."""
-        due_ns = self.instant(now_ns) + self._spacing_ns
+        due_ns = (now_ns if self._due_ns is None else self._due_ns) + self._spacing_ns
         late = (now_ns - due_ns) // self._spacing_ns + 1 if now_ns >= due_ns else 0
         self.overruns += late
         self._due_ns = due_ns + late * self._spacing_ns

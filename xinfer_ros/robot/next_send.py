@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """When a robot asks again: a minimum period, one request in flight, and a retry after loss."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xinfer_ros.core.request import retry_after_ns
 
@@ -52,6 +52,11 @@ class NextSend:
         """Note that a request has left; it is the one in flight."""
         self._in_flight = request
         self._not_before_ns = request.sent_ns + self._minimum_period_ns
+
+    def set_budget(self, budget_ns: int) -> None:
+        """Change the response budget of the request in flight [ns]."""
+        if self._in_flight is not None:
+            self._in_flight = replace(self._in_flight, budget_ns=budget_ns)
 
     def answered(self, now_ns: int, *, with_rows: bool) -> None:
         """Note that the request in flight was answered."""

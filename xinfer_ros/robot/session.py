@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot's place at the server: asked for, granted, kept alive, lost and asked for again."""
 
+import threading
 from dataclasses import dataclass
 
 ASK_AGAIN_NS = 500_000_000
@@ -32,6 +33,7 @@ class SessionKeeper:
     """
 
     def __init__(self) -> None:
+        self._lock = threading.RLock()
         self._grant: Grant | None = None
         self._valid = False
         self._asked_ns: int | None = None
@@ -44,61 +46,72 @@ class SessionKeeper:
     @property
     def grant(self) -> Grant | None:
         """Return the grant in force; None while the robot must (re-)register."""
-        return self._grant if self._valid else None
+        with self._lock:
+            return self._grant if self._valid else None
 
     @property
     def latest(self) -> Grant | None:
         """Return the newest grant, in force or not; answers to its requests may still come."""
-        return self._grant
+        with self._lock:
+            return self._grant
 
     def was_ours(self, session: int) -> bool:
         """Return whether this robot has ever held a session."""
-        return session in self._past
+        with self._lock:
+            return session in self._past
 
     def due(self, now_ns: int) -> bool:
         """Return whether to ask for registration, or for its renewal, now."""
-        if self._asked_ns is not None:
-            if now_ns - self._asked_ns < ANSWER_TIMEOUT_NS:
+        with self._lock:
+            if self._asked_ns is not None:
+                if now_ns - self._asked_ns < ANSWER_TIMEOUT_NS:
+                    return False
+                self._asked_ns = None
+            if self._not_before_ns is not None and now_ns < self._not_before_ns:
                 return False
-            self._asked_ns = None
-        if self._not_before_ns is not None and now_ns < self._not_before_ns:
-            return False
-        if not self._valid or self._grant is None or self._in_doubt:
-            return True
-        return now_ns - self._last_sign_ns > self._grant.lease_ns // 3
+            if not self._valid or self._grant is None or self._in_doubt:
+                return True
+            return now_ns - self._last_sign_ns > self._grant.lease_ns // 3
 
     def asked(self, now_ns: int) -> None:
         """Note that a registration is under way."""
-        self._asked_ns = now_ns
+        with self._lock:
+            self._asked_ns = now_ns
 
     def sent(self, now_ns: int) -> None:
         """Note a sign of life: the server renews the lease with every observation."""
-        self._last_sign_ns = now_ns
+        with self._lock:
+            self._last_sign_ns = now_ns
 
     def granted(self, grant: Grant, now_ns: int) -> None:
         """Take in what the server has granted."""
-        self._grant, self._valid, self._in_doubt = grant, True, False
-        self._past.add(grant.session)
-        self._asked_ns, self._not_before_ns = None, None
-        self._last_sign_ns = now_ns
+        with self._lock:
+            self._grant, self._valid, self._in_doubt = grant, True, False
+            self._past.add(grant.session)
+            self._asked_ns, self._not_before_ns = None, None
+            self._last_sign_ns = now_ns
 
     def refused(self, now_ns: int) -> None:
         """Note a refusal."""
-        self._valid = False
-        self._asked_ns, self._not_before_ns = None, now_ns + ASK_AGAIN_NS
+        with self._lock:
+            self._valid = False
+            self._asked_ns, self._not_before_ns = None, now_ns + ASK_AGAIN_NS
 
     def server_announced(self, epoch: int, *, ready: bool) -> None:
         """Take in the server's latched state: with another epoch the lease must be renewed."""
-        if self._grant is None or epoch != self._grant.epoch:
-            self._valid = False
-            if ready and self._announced != (epoch, ready):
-                self._asked_ns, self._not_before_ns = None, None
-        self._announced = (epoch, ready)
+        with self._lock:
+            if self._grant is None or epoch != self._grant.epoch:
+                self._valid = False
+                if ready and self._announced != (epoch, ready):
+                    self._asked_ns, self._not_before_ns = None, None
+            self._announced = (epoch, ready)
 
     def doubted(self) -> None:
         """Note that a request got no answer: the lease is renewed at once, requests go on."""
-        self._in_doubt = True
+        with self._lock:
+            self._in_doubt = True
 
     def unknown(self) -> None:
         """Note that the server does not know the session."""
-        self._valid = False
+        with self._lock:
+            self._valid = False

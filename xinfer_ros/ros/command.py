@@ -32,6 +32,10 @@ class CommandPublisher:
         self._held: Rows | None = None
         self.joint_names: tuple[str, ...] = ()
 
+    def forget(self) -> None:
+        """Hold nothing any more: what was commanded belongs to an episode that is over."""
+        self._held = None
+
     def publish(self, row: QueuedRow | None) -> None:
         """Publish a row, or hold the last one if there is none."""
         if row is not None:

@@ -141,13 +141,14 @@ def to_answer(message: Any) -> Answer:
     """
     Return a message as an answer.
 
-    :raises Rejected: REJECTED_COLUMNS if the rows do not fit their names, REJECTED_ROWS if the
+    :raises Rejected: REJECTED_COLUMNS if the rows do not fit their names, UNKNOWN_REASON if the
         reason is not one of ours
     """
-    try:
-        reason = Reason(message.reason)
-    except ValueError:
-        raise Rejected(Reason.REJECTED_ROWS, f'unknown reason {message.reason}') from None
+    reason = Reason.of(message.reason)
+    if reason is Reason.UNKNOWN_REASON:
+        raise Rejected(
+            reason, f'unknown reason {message.reason}; is the server of a newer version?'
+        )
     names = tuple(message.joint_names)
     return Answer(
         session=message.session,
@@ -235,5 +236,5 @@ def to_report(message: Any) -> RobotReport:
     report = RobotReport(**{name: getattr(message, name) for name in _REPORT_FIELDS})
     report.phase = ExecutorPhase(message.state)
     for name, count in zip(message.reasons, message.reason_counts, strict=True):
-        report.reasons[Reason[name]] = count
+        report.reasons[Reason.__members__.get(name, Reason.UNKNOWN_REASON)] += count
     return report

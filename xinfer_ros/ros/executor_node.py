@@ -5,7 +5,6 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
-from std_msgs.msg import String, UInt32
 
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.clock import MonotonicClock
@@ -16,9 +15,10 @@ from xinfer_ros.robot.control_loop import TickRate
 from xinfer_ros.ros import convert, qos
 from xinfer_ros.ros.command import CommandPublisher
 from xinfer_ros.ros.diagnostics import executor_diagnostics
-from xinfer_ros.ros.parameters import as_overrides, declare
+from xinfer_ros.ros.parameters import as_overrides, declare, steady_clock
 from xinfer_ros.ros.registrar import Registrar
 from xinfer_ros.ros.sensors import Sensors
+from xinfer_ros.ros.task_topics import TaskTopics
 
 REPORT_S = 0.5
 
@@ -40,7 +40,7 @@ class ExecutorNode(Node):
         self._config, self._steady = config, MonotonicClock()
         self._robot_id = config.robot_id or namespace.strip('/').replace('/', '_')
         self._rate = TickRate(round(config.keyframe_spacing_s * 1e9))
-        self._instruction = config.instruction
+        self._task = TaskTopics(self, config)
         self._notice = 'waiting for the first joint state'
         self._executor: ChunkExecutor | None = None
         self._sensors = Sensors(self, config)
@@ -51,14 +51,14 @@ class ExecutorNode(Node):
         self._registrar = Registrar(self, config, self._robot_id, self._steady)
         self.create_subscription(ActionChunk, 'action_chunk', self._on_chunk, qos.CHUNK)
         self.create_subscription(Budget, 'budget', self._on_budget, qos.BUDGET)
-        self.create_subscription(String, config.task_topic, self._on_task, qos.STATE)
-        self.create_subscription(UInt32, 'episode', self._on_episode, qos.STATE)
         state_topic = f'{config.server}/server_state'
         self.create_subscription(ServerState, state_topic, self._on_server_state, qos.STATE)
-        self.create_timer(REPORT_S, self._publish_report)
+        self.create_timer(REPORT_S, self._publish_report, clock=steady_clock())
 
     def control_tick(self, now_ns: int) -> int:
         """Execute the row of this tick, then ask for the next chunk if it is time."""
+        if self._task.take_beginning():
+            self._start_episode()
         self._sensors.poll(now_ns)
         if self._executor is None:
             self._executor = self._make_executor()
@@ -90,7 +90,7 @@ class ExecutorNode(Node):
             return
         message = convert.from_draft(draft, joint_names, state, frames)
         message.stamp = self.get_clock().now().to_msg()
-        message.instruction = self._instruction
+        message.instruction = self._task.instruction
         message.keyframe_spacing_ns = round(self._config.keyframe_spacing_s * 1e9)
         self._observation_pub.publish(message)
 
@@ -107,13 +107,16 @@ class ExecutorNode(Node):
             self.get_logger().warning(text, throttle_duration_sec=1.0)
 
     def _on_budget(self, message: Any) -> None:
-        if self._executor is not None and message.budget_ns > 0:
-            self._executor.set_budget(message.budget_ns)
+        try:
+            if self._executor is not None:
+                self._executor.set_budget(message.budget_ns)
+        except Rejected as refusal:
+            self.get_logger().warning(f'budget of {message.source!r}: {refusal}')
 
-    def _on_task(self, message: Any) -> None:
-        self._instruction = message.data
-
-    def _on_episode(self, message: Any) -> None:
+    def _start_episode(self) -> None:
+        """Forget the old episode: its rows, the command that is held, and what was seen in it."""
+        self._command.forget()
+        self._sensors.forget()
         if self._executor is not None:
             self._executor.start_episode()
 
@@ -122,12 +125,18 @@ class ExecutorNode(Node):
             ready = message.state == ServerState.READY
             self._executor.session.server_announced(message.epoch, ready=ready)
 
+    def destroy_node(self) -> None:
+        """Remove the node and its helper."""
+        self._sensors.close()
+        super().destroy_node()
+
     def _publish_report(self) -> None:
         if self._executor is None:
             self.get_logger().warning(self._notice, throttle_duration_sec=5.0)
             return
         report = self._executor.report()
         self._state_pub.publish(convert.from_report(report))
-        mismatched = self._sensors.mismatches()
+        chunk_topic = f'{self.get_namespace()}/action_chunk'
+        mismatched = self._sensors.mismatches() + qos.mismatches(self, chunk_topic, qos.CHUNK)
         notice = self._registrar.notice or self._notice
         self._diagnostics_pub.publish(executor_diagnostics(self, report, notice, mismatched))

@@ -10,6 +10,9 @@ from xinfer_ros.errors import ConfigError
 from xinfer_ros.ros.params_file import check_sections, files_for, resolve
 
 SERVER_NAME, SERVER_NAMESPACE = 'xinfer_server', '/fleet'
+CONFIG_FILES = ('server.yaml', 'executor.yaml', 'fleet.yaml')
+DEFAULT_ROBOTS = 4
+ROBOTS_PER_PROCESS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,7 @@ class FleetPlan:
     robots: tuple[str, ...]
     bags: tuple[str, ...]
     files: tuple[Path, ...]
-    robots_per_process: int = 4
+    robots_per_process: int = ROBOTS_PER_PROCESS
     server: Mapping[str, object] = field(default_factory=dict)
 
 

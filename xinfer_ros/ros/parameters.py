@@ -5,6 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.clock import Clock, ClockType
 from rclpy.parameter import Parameter
 
 from xinfer_ros.config import allowed
@@ -16,6 +17,11 @@ _TYPES = {
     str: Parameter.Type.STRING,
     tuple: Parameter.Type.STRING_ARRAY,
 }
+
+
+def steady_clock() -> Clock:
+    """Return the clock for timers that must go on whatever the simulated or wall clock does."""
+    return Clock(clock_type=ClockType.STEADY_TIME)
 
 
 def as_overrides(settings: Any) -> list[Parameter]:

@@ -60,10 +60,9 @@ class ProcessGroup:
             self._output(f'[{name}] {line.rstrip()}')
 
     def pid(self, executable: str) -> int:
-        """Return the process id of the first process of an executable."""
-        return next(
-            r.process.pid for r in self._running.values() if r.spec.executable == executable
-        )
+        """Return the process id of the first process of an executable, 0 while there is none."""
+        running = self._running.values()
+        return next((r.process.pid for r in running if r.spec.executable == executable), 0)
 
     def check(self) -> str | None:
         """

@@ -21,6 +21,7 @@ STATE = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.TRANSIENT_LOCAL,
 )
+EVENT = QoSProfile(depth=4, reliability=ReliabilityPolicy.BEST_EFFORT)
 SENSOR = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 

@@ -71,7 +71,7 @@ class Registrar:
             self._check_commitment(response.horizon)
             return
         executor.session.refused(now_ns)
-        self.notice = f'{Reason(response.reason).name}: {response.detail}'
+        self.notice = f'{Reason.of(response.reason).name}: {response.detail}'
         if response.reason != Reason.NOT_READY:
             self._node.get_logger().error(
                 f'the server refuses this robot: {self.notice}', throttle_duration_sec=5.0

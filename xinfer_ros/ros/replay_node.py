@@ -88,11 +88,6 @@ class ReplayNode(Node):
                 self._start_over()
         return self._due_ns()
 
-    @property
-    def is_over(self) -> bool:
-        """Return whether everything was played."""
-        return self._next >= len(self._messages)
-
     def _start_over(self) -> None:
         assert self._origin_ns is not None
         spacing_ns = self._messages[-1].offset_ns // max(len(self._messages) // 4, 1)

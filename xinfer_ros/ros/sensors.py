@@ -45,6 +45,7 @@ class Sensors:
         self._joints = self._subscribe(JointState, config.joint_state_topic)
         self._newest: dict[str, tuple[Any, int]] = {}
         self._joint_state: tuple[Any, int] | None = None
+        self._read_ns: int | None = None
 
     def _subscribe(self, kind: Any, topic: str) -> Any:
         return self._node.create_subscription(kind, topic, lambda _: None, qos.SENSOR)
@@ -56,9 +57,26 @@ class Sensors:
 
     def poll(self, now_ns: int) -> None:
         """Take the newest joint state, if there is a new one."""
-        taken = self._joints.handle.take_message(JointState, False)
+        taken = self._take(self._joints)
         if taken is not None:
-            self._joint_state = (taken[0], now_ns)
+            self._joint_state = (taken, now_ns)
+
+    def forget(self) -> None:
+        """Drop everything that has come so far; only what comes from now on is read."""
+        for subscription in (*self._cameras.values(), self._joints):
+            self._take(subscription)
+        self._newest.clear()
+        self._joint_state = None
+
+    @staticmethod
+    def _take(subscription: Any) -> Any:
+        """Return the newest message that nobody has taken, None if there is none."""
+        taken = subscription.handle.take_message(subscription.msg_type, False)
+        return None if taken is None else taken[0]
+
+    def close(self) -> None:
+        """Remove the subscriptions."""
+        self._node.destroy_node()
 
     def read(self, joint_names: tuple[str, ...], now_ns: int) -> tuple[Any, list[Any]]:
         """
@@ -66,10 +84,13 @@ class Sensors:
 
         :raises Rejected: names what is missing or too old
         """
+        if self._read_ns is None or now_ns - self._read_ns > self._timeout_ns:
+            self.forget()  # what waits may have come right after the last reading, long ago
+        self._read_ns = now_ns
         for name, subscription in self._cameras.items():
-            taken = subscription.handle.take_message(subscription.msg_type, False)
+            taken = self._take(subscription)
             if taken is not None:
-                self._newest[name] = (taken[0], now_ns)
+                self._newest[name] = (taken, now_ns)
         frames = []
         for name in self._cameras:
             picture = self._fresh(self._newest.get(name), f'camera {name}', now_ns)

@@ -10,7 +10,7 @@ from typing import Any
 
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.clock import MonotonicClock
-from xinfer_ros.engine.engine_life import EngineWatch
+from xinfer_ros.engine.engine_life import EngineLimits, EngineWatch
 from xinfer_ros.engine.front_end import FrontEnd
 from xinfer_ros.engine.records import EngineSettings
 from xinfer_ros.engine.status import FrontEndSettings
@@ -27,6 +27,8 @@ def _build(argv: Sequence[str], stop: Stop) -> Any:
 def _session(
     arguments: NodeArguments, config: ServerConfig, stop: Stop
 ) -> Iterator[tuple[list[Any], str]]:
+    from rclpy.lifecycle import TransitionCallbackReturn
+
     from xinfer_ros.ros.server_node import ServerNode
 
     def fatal(text: str) -> None:
@@ -35,21 +37,23 @@ def _session(
 
     def make_front_end(answer: Any, announce: Any) -> FrontEnd:
         first_epoch = time.time_ns()  # a nonce: differs from any earlier server's, never compared
-        engine = EngineWatch(
-            EngineSettings.from_config(config), first_epoch, config.engine_start_timeout_s, fatal
-        )
+        clock, limits = MonotonicClock(), EngineLimits.from_config(config)
+        settings = EngineSettings.from_config(config)
+        engine = EngineWatch(settings, first_epoch, limits, clock, fatal)
         decoders = ThreadPoolExecutor(config.decode_threads, 'decode')
-        settings = FrontEndSettings.from_config(config, first_epoch)
-        return FrontEnd(settings, MonotonicClock(), engine, decoders, answer, announce)
+        front_end = FrontEndSettings.from_config(config, first_epoch)
+        return FrontEnd(front_end, clock, engine, decoders, answer, announce)
 
     node = ServerNode(arguments.name, arguments.namespace, config, make_front_end)
     if config.autostart:
-        node.trigger_configure()
-        node.trigger_activate()
+        for transition in (node.trigger_configure, node.trigger_activate):
+            if transition() != TransitionCallbackReturn.SUCCESS:
+                fatal('the server could not be configured and activated; see above')
+                break
     try:
         yield [node], config.rclpy_executor
     finally:
-        node.trigger_shutdown()
+        node.on_cleanup(None)  # whatever state somebody has brought it to
         node.destroy_node()
 
 

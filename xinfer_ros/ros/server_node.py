@@ -17,7 +17,7 @@ from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.msg import ServerState
 from xinfer_ros.ros import convert, qos
 from xinfer_ros.ros.diagnostics import server_diagnostics
-from xinfer_ros.ros.parameters import as_overrides, declare
+from xinfer_ros.ros.parameters import as_overrides, declare, steady_clock
 from xinfer_ros.ros.robot_port import RobotPort
 from xinfer_ros.srv import RegisterRobot
 
@@ -55,19 +55,21 @@ class ServerNode(LifecycleNode):
         self._state_pub = self.create_publisher(ServerState, 'server_state', qos.STATE)
         self._diagnostics_pub = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self._service = self.create_service(RegisterRobot, 'register_robot', self._register)
-        self._housekeeping = self.create_timer(HOUSEKEEPING_S, self._keep_house)
+        self._housekeeping = self.create_timer(
+            HOUSEKEEPING_S, self._keep_house, clock=steady_clock()
+        )
         self._front_end = self._make_front_end(self._answer, self._announce)
-        self._front_end.is_active = False
+        self._front_end.set_active(False)
         return TransitionCallbackReturn.SUCCESS
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
         """Open the registration."""
-        self._served.is_active = True
+        self._served.set_active(True)
         return super().on_activate(state)
 
     def on_deactivate(self, state: Any) -> TransitionCallbackReturn:
         """Refuse registrations and observations; what is under way is answered."""
-        self._served.is_active = False
+        self._served.set_active(False)
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
