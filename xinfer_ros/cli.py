@@ -29,7 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = _parser().parse_args(argv)
     _isolate()
-    for number in (signal.SIGTERM, signal.SIGHUP):  # of a supervisor, of a terminal that closes
+    # Ctrl-C even where a script has left it ignored, a supervisor, a terminal that closes
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:
         code: int = arguments.run(arguments)
