@@ -76,6 +76,7 @@ def test_nothing_is_left_running_however_a_fleet_ends(graph: Graph, number: int)
     family = psutil.Process(fleet.pid).children(recursive=True)
     assert len(family) >= 4  # the server, its engine, two processes of robots
     fleet.send_signal(number)
-    fleet.wait(30)
-    _, alive = psutil.wait_procs(family, timeout=15)
+    _, alive = psutil.wait_procs([psutil.Process(fleet.pid), *family], timeout=30)
+    for process in alive:
+        process.kill()
     assert alive == []
