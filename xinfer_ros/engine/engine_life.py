@@ -137,6 +137,7 @@ class EngineWatch:
     :param limits: how long an engine may take for what
     :param clock: the steady clock
     :param gave_up: called with a text when three lives in a row were short, or the watch failed
+    :param first: a process that has been started already, to save time
     """
 
     def __init__(
@@ -146,12 +147,14 @@ class EngineWatch:
         limits: EngineLimits,
         clock: Clock,
         gave_up: Callable[[str], None],
+        first: EngineLink | None = None,
     ) -> None:
         self._settings, self._epoch = settings, first_epoch
         self._limits, self._clock, self._gave_up = limits, clock, gave_up
         self._lock = threading.Lock()
         self._is_closing = False
-        self._links: list[EngineLink] = []
+        self._first = first
+        self._links: list[EngineLink] = [first] if first is not None else []
         self._thread: threading.Thread | None = None
 
     def start(self, events: EngineEvents) -> None:
@@ -194,7 +197,7 @@ class EngineWatch:
                 self._gave_up(f'the watch over the engine has failed: {error}')
 
     def _lives(self, events: EngineEvents) -> None:
-        short_lives, spare = 0, None
+        short_lives, spare = 0, self._first
         while not self._is_closing and short_lives < MAX_SHORT_LIVES:
             if spare is not None and not spare.is_alive:
                 self._end(spare)

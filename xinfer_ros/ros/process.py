@@ -12,10 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.signals import SignalHandlerOptions
-
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.ros.params_file import check_sections, resolve, ros_arguments
 from xinfer_ros.ros.process_group import PARENT_VARIABLE
@@ -146,6 +142,9 @@ def run_process(build: Callable[[Sequence[str], Stop], 'Any']) -> int:
     argv = sys.argv[1:]
     try:
         session = build(argv, stop)
+        import rclpy  # now, since a wrong setting is told sooner without it
+        from rclpy.signals import SignalHandlerOptions
+
         rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
         with session as (nodes, kind):
             executor = _executor(kind)
@@ -169,4 +168,6 @@ def _executor(kind: str) -> Any:
             log.warning('this rclpy has no events executor; using the single-threaded one')
         else:
             return EventsExecutor()
+    from rclpy.executors import SingleThreadedExecutor
+
     return SingleThreadedExecutor()

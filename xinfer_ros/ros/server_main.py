@@ -12,6 +12,7 @@ from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.engine.engine_life import EngineLimits, EngineWatch
 from xinfer_ros.engine.front_end import FrontEnd
+from xinfer_ros.engine.link import EngineLink
 from xinfer_ros.engine.records import EngineSettings
 from xinfer_ros.engine.status import FrontEndSettings
 from xinfer_ros.ros.node_list import SERVER_NAME, SERVER_NAMESPACE
@@ -20,12 +21,14 @@ from xinfer_ros.ros.process import NodeArguments, Stop, node_settings, run_proce
 
 def _build(argv: Sequence[str], stop: Stop) -> Any:
     arguments, config = node_settings(ServerConfig, argv, SERVER_NAME, SERVER_NAMESPACE)
-    return _session(arguments, config, stop)
+    # before rclpy is imported: loading the model takes longest
+    first = EngineLink(EngineSettings.from_config(config)) if config.autostart else None
+    return _session(arguments, config, first, stop)
 
 
 @contextlib.contextmanager
 def _session(
-    arguments: NodeArguments, config: ServerConfig, stop: Stop
+    arguments: NodeArguments, config: ServerConfig, first: EngineLink | None, stop: Stop
 ) -> Iterator[tuple[list[Any], str]]:
     from rclpy.lifecycle import TransitionCallbackReturn
 
@@ -39,7 +42,7 @@ def _session(
         first_epoch = time.time_ns()  # a nonce: differs from any earlier server's, never compared
         clock, limits = MonotonicClock(), EngineLimits.from_config(config)
         settings = EngineSettings.from_config(config)
-        engine = EngineWatch(settings, first_epoch, limits, clock, fatal)
+        engine = EngineWatch(settings, first_epoch, limits, clock, fatal, first)
         decoders = ThreadPoolExecutor(config.decode_threads, 'decode')
         front_end = FrontEndSettings.from_config(config, first_epoch)
         return FrontEnd(front_end, clock, engine, decoders, answer, announce)
