@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memory that one request occupies, shared by the front end and the engine process."""
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +50,7 @@ class SlotArrays:
         return int(self.state.shape[0])
 
 
+_IMAGE_PREFIX = 'images/'
 _Field = tuple[str, tuple[int, ...], type[np.generic]]
 
 
@@ -55,7 +58,7 @@ def _layout(contract: ModelContract, num_slots: int) -> tuple[_Field, ...]:
     """Return (name, shape, scalar type) of every array; the images come first."""
     horizon, dim = contract.horizon, contract.action_dim
     images: tuple[_Field, ...] = tuple(
-        (f'images/{camera.name}', (num_slots, camera.height, camera.width, 3), np.uint8)
+        (f'{_IMAGE_PREFIX}{camera.name}', (num_slots, camera.height, camera.width, 3), np.uint8)
         for camera in contract.cameras
     )
     rest: tuple[_Field, ...] = (
@@ -77,11 +80,13 @@ _ALIGNMENT_BYTES = 64
 
 def slot_memory_bytes(contract: ModelContract, num_slots: int) -> int:
     """Return the size of the memory that ``slot_arrays`` needs [bytes]."""
-    total = 0
-    for _, shape, dtype in _layout(contract, num_slots):
-        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        total += -(-size // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
-    return total
+    return sum(_padded_bytes(shape, dtype) for _, shape, dtype in _layout(contract, num_slots))
+
+
+def _padded_bytes(shape: tuple[int, ...], dtype: type[np.generic]) -> int:
+    """Return the room of one array, up to where the next one begins [bytes]."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    return -(-size // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
 
 
 def slot_arrays(contract: ModelContract, num_slots: int, memory: memoryview) -> SlotArrays:
@@ -96,17 +101,15 @@ def slot_arrays(contract: ModelContract, num_slots: int, memory: memoryview) -> 
     needed = slot_memory_bytes(contract, num_slots)
     if len(memory) < needed:
         raise ValueError(f'slot memory has {len(memory)} bytes, {needed} are needed')
-    arrays: dict[str, npt.NDArray[np.generic]] = {}
+    images: list[Any] = []
+    others: dict[str, Any] = {}
     offset = 0
     for name, shape, dtype in _layout(contract, num_slots):
-        count = int(np.prod(shape))
+        count = math.prod(shape)
         array = np.frombuffer(memory, dtype=dtype, count=count, offset=offset).reshape(shape)
-        arrays[name] = array
-        size = count * np.dtype(dtype).itemsize
-        offset += -(-size // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
-    num_images = len(contract.cameras)
-    fields = list(arrays.values())
-    return SlotArrays(
-        images=tuple(fields[:num_images]),  # type: ignore[arg-type]
-        **{name: array for name, array in list(arrays.items())[num_images:]},  # type: ignore[arg-type]
-    )
+        offset += _padded_bytes(shape, dtype)
+        if name.startswith(_IMAGE_PREFIX):
+            images.append(array)
+        else:
+            others[name] = array
+    return SlotArrays(images=tuple(images), **others)

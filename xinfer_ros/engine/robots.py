@@ -4,7 +4,7 @@
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +56,7 @@ class Robot:
     to_model: npt.NDArray[np.intp]
     to_robot: npt.NDArray[np.intp]
     last_request_id: int = 0
-    duplicates_refused: int = field(default=0)
+    duplicates_refused: int = 0
 
 
 def check_registration(registration: Registration, contract: ModelContract) -> None:

@@ -68,6 +68,11 @@ def robot_ids(num_robots: int) -> tuple[str, ...]:
     return tuple(f'r{index}' for index in range(num_robots))
 
 
+def robot_nodes(robots: Sequence[str]) -> list[str]:
+    """Return the nodes of robots that replay recordings, with their namespaces."""
+    return [f'/{robot}/{node}' for robot in robots for node in ('executor', 'replay')]
+
+
 def fleet_nodes(plan: FleetPlan) -> list[NodeSpec]:
     """
     Return the processes of a fleet: the server, then the robots.
@@ -80,11 +85,11 @@ def fleet_nodes(plan: FleetPlan) -> list[NodeSpec]:
     if not plan.robots or not plan.bags:
         raise ConfigError('a fleet needs at least one robot and one bag')
     server = f'{SERVER_NAMESPACE}/{SERVER_NAME}'
-    robot_nodes = [f'/{robot}/{node}' for robot in plan.robots for node in ('executor', 'replay')]
+    of_robots = robot_nodes(plan.robots)
     for path in plan.files:
-        check_sections(path, [server, *robot_nodes], complete=True)
+        check_sections(path, [server, *of_robots], complete=True)
     resolve(ServerConfig, server, plan.files, plan.server)
-    for name in robot_nodes:
+    for name in of_robots:
         kind = ExecutorConfig if name.endswith('/executor') else ReplayConfig
         resolve(kind, name, plan.files, {})
     nodes = [
@@ -116,5 +121,5 @@ def fleet_nodes(plan: FleetPlan) -> list[NodeSpec]:
 
 
 def _files_of(robots: Sequence[str], files: Sequence[Path]) -> tuple[Path, ...]:
-    names = [f'/{robot}/{node}' for robot in robots for node in ('executor', 'replay')]
+    names = robot_nodes(robots)
     return tuple(path for path in files if any(files_for(name, [path]) for name in names))

@@ -12,6 +12,7 @@ from xinfer_ros.config import ExecutorConfig, ReplayConfig
 from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.episodes.bag import Recording, find_bag, read_recording
 from xinfer_ros.robot.control_loop import ControlLoop
+from xinfer_ros.ros.node_list import robot_nodes
 from xinfer_ros.ros.params_file import check_sections, resolve
 from xinfer_ros.ros.process import Stop, node_arguments, run_process, share_folder
 
@@ -42,7 +43,7 @@ def _build(argv: Sequence[str], stop: Stop) -> Any:
     own, _ = parser.parse_known_args([arg for arg in argv if arg])
     arguments = node_arguments(argv, '', '')
     robots = [_parse(text) for text in own.robot]
-    names = [f'/{robot}/{node}' for robot, _, _ in robots for node in ('executor', 'replay')]
+    names = robot_nodes([robot for robot, _, _ in robots])
     for path in arguments.files:
         check_sections(path, names)
     shipped = share_folder() / 'episodes'
