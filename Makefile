@@ -13,7 +13,7 @@ PIP   := $(BIN)/python -m pip --disable-pip-version-check
 ROS   := $(strip $(ROS))
 WHEELS := requirements/torch.txt requirements/runtime.txt requirements/dev.txt \
           requirements/ros-$(ROS).txt requirements/ros-$(ROS)-build.txt
-BUILT_FROM := package.xml CMakeLists.txt setup.py pyproject.toml $(wildcard cmake/* msg/* srv/* launch/* \
+BUILT_FROM := package.xml CMakeLists.txt setup.py pyproject.toml $(wildcard cmake/* src/* msg/* srv/* launch/* \
               config/* episodes/*/metadata.yaml)
 
 # Nothing that is started from here talks to another machine
@@ -37,7 +37,7 @@ $(VENV)/installed.stamp: $(WHEELS)
 	@touch $@
 
 $(VENV)/built.stamp: $(VENV)/installed.stamp $(BUILT_FROM)
-	@echo '[4/4] interfaces (CMake, about half a minute)'
+	@echo '[4/4] interfaces and scheduler (CMake, about a minute)'
 	@$(PIP) install --quiet --no-build-isolation --no-deps --editable . > $(VENV)/build.log 2>&1 \
 	  || { tail -n 40 $(VENV)/build.log; echo 'the whole log: $(VENV)/build.log'; exit 1; }
 	@touch $@

@@ -19,9 +19,9 @@ MAX_NODE_LINES = 150
 ALLOWED = {
     'core': set(),
     'predict': {'core'},
-    'sched': {'predict', 'core'},
+    'sched': {'predict', 'core', '_native'},
     'robot': {'core'},
-    'sim': {'sched', 'predict', 'robot', 'core'},
+    'sim': {'sched', 'predict', 'robot', 'core', '_native'},
     'models': {'core'},
     'engine': {'sched', 'predict', 'models', 'core'},
     'episodes': {'core'},

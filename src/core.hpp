@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// State and policy together, driven in integer nanoseconds: submit, dispatch, complete, cancel.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "foresight.hpp"
+#include "priority.hpp"
+#include "shared_slack.hpp"
+
+namespace xinfer {
+
+class Core {
+ public:
+  Core(State state, std::unique_ptr<Policy> policy)
+      : state(std::move(state)), policy(std::move(policy)) {}
+
+  State state;
+  std::unique_ptr<Policy> policy;
+  std::vector<Decision> log;
+  std::vector<Unit> started;  // by the last dispatch
+
+  void keep_log(bool keep) { policy->log = keep ? &log : nullptr; }
+
+  double ms(int64_t ns) {
+    if (origin_ns_ < 0) origin_ns_ = ns;
+    return static_cast<double>(ns - origin_ns_) * 1e-6;
+  }
+
+  void announce(int64_t now_ns, int robot, int64_t arrival_ns, int64_t budget_ns,
+                int64_t period_ns) {
+    state.announce(ms(now_ns), robot, ms(arrival_ns), budget_ns * 1e-6, period_ns * 1e-6);
+  }
+
+  void submit(int64_t now_ns, int64_t key, int robot, int64_t arrival_ns, int64_t budget_ns,
+              int64_t reserved_ns, int64_t period_ns) {
+    state.submit(ms(now_ns), key, robot, ms(arrival_ns), budget_ns * 1e-6, reserved_ns * 1e-6,
+                 period_ns * 1e-6);
+  }
+
+  void dispatch(int64_t now_ns, std::vector<Unit>& started) {
+    started.clear();
+    policy->dispatch(state, ms(now_ns), started);
+  }
+
+  // Ends a unit: its requests wait for the next stage, or are done.
+  void complete(int64_t now_ns, int64_t number, std::vector<int64_t>& finished) {
+    const double now = ms(now_ns);
+    const Unit unit = state.stop(now, number);
+    state.learn(unit);
+    finished.clear();
+    for (int m = 0; m < unit.count; ++m) {
+      const int place = unit.members[m];
+      Request& r = state.requests[place];
+      if (r.stage == kAction) {
+        finished.push_back(r.key);
+        state.remove(place, now);
+      } else {
+        ++r.stage;
+        state.wait(place);
+      }
+    }
+  }
+
+  // For a robot whose request has just ended: see Policy::pace.
+  int64_t pace_ns(int robot) { return static_cast<int64_t>(policy->pace(state, robot) * 1e6); }
+
+  // Takes a waiting request out; false if it runs or is not known.
+  bool cancel(int64_t now_ns, int64_t key) {
+    const int place = state.find(key);
+    if (place < 0 || state.requests[place].unit >= 0) return false;
+    const double now = ms(now_ns);
+    state.advance(now);
+    state.leave_queue(place);
+    state.remove(place, now);
+    return true;
+  }
+
+  // Ends a unit that has failed; its requests are gone.
+  void withdraw(int64_t now_ns, int64_t number) {
+    const double now = ms(now_ns);
+    const Unit unit = state.stop(now, number);
+    for (int m = 0; m < unit.count; ++m) state.remove(unit.members[m], now);
+  }
+
+  void set_budget(int64_t key, int64_t budget_ns) {
+    const int place = state.find(key);
+    if (place < 0) return;
+    Request& r = state.requests[place];
+    if (r.unit < 0) state.leave_queue(place);
+    r.deadline += budget_ns * 1e-6 - r.budget;
+    r.budget = budget_ns * 1e-6;
+    if (r.unit < 0) state.wait(place);
+    state.robots[r.robot].budget = r.budget;
+  }
+
+ private:
+  int64_t origin_ns_ = -1;
+};
+
+}  // namespace xinfer

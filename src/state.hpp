@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler's state: live requests, running units with their progress, recent arrivals.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include "device.hpp"
+
+namespace xinfer {
+
+struct Request {
+  int64_t key = -1;
+  int robot = 0;
+  double arrival = 0.0, budget = 0.0, deadline = 0.0;  // deadline l = a + b - delta
+  int stage = 0;
+  int unit = -1;  // index in State::units, -1 while it waits
+  bool promoted = false, hopeless = false;
+  double promoted_at = 0.0;
+  double put_off = 0.0;  // added to the deadline of a request that is given up for its budget
+
+  bool is_protected() const { return promoted && !hopeless; }
+};
+
+struct Unit {
+  int64_t number = -1;
+  int stage = 0;
+  int count = 0;
+  std::array<int, kMaxBatch> members{};  // indices in State::requests
+  double begin = 0.0;                    // beta, the end of the launch overhead
+  double work = 0.0;                     // W_s, of the whole batch
+  double done = 0.0;                     // w
+  double left = 0.0;                     // [W_s - w]^+
+};
+
+struct Arrival {
+  double time, budget;
+};
+
+// What is known of one robot, to foresee its next request.
+struct Robot {
+  bool known = false;
+  bool in_server = false;      // a request of it is here
+  bool announced = false;      // and not registered yet
+  double last_arrival = 0.0;   // of its newest request
+  double budget = 0.0;         // of that
+  double period = 0.0;         // TE
+  double paced = 0.0;          // time between arrivals that it was asked for, 0 if none
+  double returned = -1e300;    // when its last response left the lanes
+  double spared_until = -1e300;  // it is not put off again before
+};
+
+// One load n, looked up once: the remaining time of any request follows in constant time.
+struct Load {
+  std::array<double, kStages> rest{};     // sum of q_k(n) over the stages after s, and h_out
+  std::array<double, kStages> stage{};    // q_s(n)
+  std::array<double, kStages> inverse{};  // 1 / rho_s(n - e_s), of a running unit
+};
+
+// Everything that a scheduling policy sees. Pure: the time is an argument.
+class State {
+ public:
+  State(Device device, Counts limits, bool interference)
+      : device(std::move(device)), limits(limits), interference(interference) {
+    fill_loads();
+  }
+
+  Device device;
+  Counts limits;      // units that may run at once on each lane
+  bool interference;  // false: every lookup is at n = 0 (an ablation)
+
+  std::vector<Request> requests;                   // stable places
+  std::vector<int> live;                           // places in use, in the order of submission
+  std::array<std::vector<int>, kStages> ready;     // by (deadline, key)
+  std::vector<Unit> units;                         // running, in the order of dispatch
+  std::vector<Arrival> history;                    // registrations of the last window
+  std::vector<Robot> robots;
+  Counts running{};
+  double now = 0.0;
+  double window = 180.0;  // P, of the arrival history
+  double learning_rate = 0.0;  // of the online correction, 0 to trust the table
+  std::array<double, kStages> correction{1.0, 1.0, 1.0};  // true W_s over that of the table
+  int64_t last_unit = 0;
+
+  bool earlier(int a, int b) const {
+    const Request &x = requests[a], &y = requests[b];
+    return x.deadline != y.deadline ? x.deadline < y.deadline : x.key < y.key;
+  }
+
+  const Load& load(const Counts& n) const {
+    if (!interference) return loads_[0];
+    int at = 0;
+    for (int s = 0; s < kStages; ++s)
+      at = at * (device.bound[s] + 2) + std::min(n[s], device.bound[s] + 1);
+    return loads_[at];
+  }
+
+  // Eq. 9, residual time of a running unit.
+  double residual(const Load& load, const Unit& unit) const {
+    return std::max(unit.begin - now, 0.0) + unit.left * load.inverse[unit.stage];
+  }
+
+  // Eq. 10, remaining time R_j(n) to the end of the output, without queueing to come.
+  double remaining(const Load& load, const Request& r) const {
+    const double current = r.unit < 0 ? load.stage[r.stage] : residual(load, units[r.unit]);
+    return current + load.rest[r.stage];
+  }
+
+  // Eq. 3
+  double slack(const Load& load, const Request& r) const {
+    return r.deadline - now - remaining(load, r);
+  }
+
+  // Eq. 9: done work integrates rho_s(n_r(u) - e_s) over the observed counts.
+  void advance(double t) {
+    for (Unit& unit : units) {
+      const double from = std::max(now, unit.begin);
+      if (t > from) {
+        const double rate =
+            interference ? device.rate[unit.stage][device.index_without(running, unit.stage)] : 1.0;
+        unit.done += (t - from) * rate;
+        unit.left = std::max(unit.work - unit.done, 0.0);
+      }
+    }
+    now = std::max(now, t);
+  }
+
+  int find(int64_t key) const {
+    for (int place : live)
+      if (requests[place].key == key) return place;
+    return -1;
+  }
+
+  void wait(int place) {
+    auto& queue = ready[requests[place].stage];
+    queue.insert(std::upper_bound(queue.begin(), queue.end(), place,
+                                  [this](int a, int b) { return earlier(a, b); }), place);
+  }
+
+  void leave_queue(int place) {
+    auto& queue = ready[requests[place].stage];
+    queue.erase(std::find(queue.begin(), queue.end(), place));
+  }
+
+  int submit(double t, int64_t key, int number, double arrival, double budget, double reserved,
+             double period) {
+    advance(t);
+    int place = -1;
+    if (free_.empty()) {
+      place = static_cast<int>(requests.size());
+      requests.emplace_back();
+    } else {
+      place = free_.back();
+      free_.pop_back();
+    }
+    Request& r = requests[place];
+    r = Request{};
+    r.key = key;
+    r.robot = number;
+    r.arrival = arrival;
+    r.budget = budget;
+    r.deadline = arrival + budget - reserved;
+    live.push_back(place);
+    wait(place);
+    size_t old = 0;
+    while (old < history.size() && history[old].time <= t - window) ++old;
+    history.erase(history.begin(), history.begin() + old);
+    history.push_back({t, budget});
+    announce(t, number, arrival, budget, period);
+    robots[number].announced = false;
+    device.front_end += learning_rate * (t - arrival - device.front_end);
+    return place;
+  }
+
+  // Starts a unit of requests that wait for one stage.
+  const Unit& start(double t, const int* members, int count) {
+    const int stage = requests[members[0]].stage;
+    Unit unit;
+    unit.number = ++last_unit;
+    unit.stage = stage;
+    unit.count = count;
+    unit.begin = t + device.overhead[stage];
+    unit.work = device.batch_work(stage, count) * correction[stage];
+    unit.left = unit.work;
+    for (int i = 0; i < count; ++i) {
+      unit.members[i] = members[i];
+      leave_queue(members[i]);
+      requests[members[i]].unit = static_cast<int>(units.size());
+    }
+    ++running[stage];
+    units.push_back(unit);
+    return units.back();
+  }
+
+  // Takes a unit off its lane and returns it; its requests wait nowhere yet.
+  Unit stop(double t, int64_t number) {
+    advance(t);
+    for (size_t i = 0; i < units.size(); ++i) {
+      if (units[i].number != number) continue;
+      Unit unit = units[i];
+      units.erase(units.begin() + i);
+      --running[unit.stage];
+      for (size_t k = i; k < units.size(); ++k)
+        for (int m = 0; m < units[k].count; ++m)
+          requests[units[k].members[m]].unit = static_cast<int>(k);
+      for (int m = 0; m < unit.count; ++m) requests[unit.members[m]].unit = -1;
+      return unit;
+    }
+    throw std::out_of_range("no unit " + std::to_string(number) + " is running");
+  }
+
+  // Online correction: the work that a unit turned out to hold, by the table's rates, drifts W_s.
+  void learn(const Unit& unit) {
+    if (learning_rate <= 0.0 || unit.done <= 0.0) return;
+    const double seen = unit.done / device.batch_work(unit.stage, unit.count);
+    double& c = correction[unit.stage];
+    c += learning_rate * (std::min(std::max(seen, 0.5), 2.0) - c);
+    fill_loads();
+  }
+
+  // How much slower the device has turned out to be than its table.
+  double slowdown() const {
+    double table = 0.0, seen = 0.0;
+    for (int s = 0; s < kStages; ++s) {
+      table += device.work[s];
+      seen += device.work[s] * correction[s];
+    }
+    return seen / table;
+  }
+
+  // A request has reached the server and is prepared on the CPU.
+  void announce(double t, int number, double arrival, double budget, double period) {
+    advance(t);
+    if (number >= static_cast<int>(robots.size())) robots.resize(number + 1);
+    Robot& who = robots[number];
+    who.known = who.in_server = who.announced = true;
+    who.last_arrival = arrival;
+    who.budget = budget;
+    who.period = period;
+    who.paced = 0.0;
+  }
+
+  void remove(int place, double t) {
+    live.erase(std::find(live.begin(), live.end(), place));
+    Robot& who = robots[requests[place].robot];
+    if (!who.announced && who.last_arrival <= requests[place].arrival) {  // no newer one is here
+      who.in_server = false;
+      who.returned = t;
+    }
+    requests[place].key = -1;
+    free_.push_back(place);
+  }
+
+ private:
+  // Eq. 8 for every load up to one unit beyond the bounds: there n - e_s is at the bound still.
+  void fill_loads() {
+    const Counts& c = device.bound;
+    loads_.clear();
+    Counts n{};
+    for (n[0] = 0; n[0] <= c[0] + 1; ++n[0])
+      for (n[1] = 0; n[1] <= c[1] + 1; ++n[1])
+        for (n[2] = 0; n[2] <= c[2] + 1; ++n[2]) {
+          Load load;
+          const int all = device.index(n);
+          for (int s = 0; s < kStages; ++s) {
+            const double work = device.work[s] * correction[s];
+            load.stage[s] = device.overhead[s] + work * (interference ? device.inverse[s][all] : 1.0);
+            load.inverse[s] = interference ? device.inverse[s][device.index_without(n, s)] : 1.0;
+          }
+          load.rest[kAction] = device.output;
+          load.rest[kPrefill] = load.stage[kAction] + load.rest[kAction];
+          load.rest[kVit] = load.stage[kPrefill] + load.rest[kPrefill];
+          loads_.push_back(load);
+        }
+  }
+
+  std::vector<Load> loads_;
+  std::vector<int> free_;
+};
+
+}  // namespace xinfer

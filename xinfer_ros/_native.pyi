@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled scheduler and simulator; its sources lie in src/."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+DecisionTuple = tuple[float, int, int, int, int, float, float, float, float]
+
+class Device:
+    """One calibrated device; see predict/calibration.py."""
+
+    def __init__(
+        self,
+        *,
+        work_ms: Sequence[float],
+        overhead_ms: Sequence[float],
+        output_ms: float,
+        front_end_ms: float,
+        batch_work: Sequence[Sequence[float]],
+        rates: npt.NDArray[np.float64],
+    ) -> None: ...
+
+class Core:
+    """A scheduling policy and its state; see sched/core.py."""
+
+    def __init__(
+        self, device: Device, limits: Sequence[int], policy: str, settings: Mapping[str, Any]
+    ) -> None: ...
+    def announce(
+        self, *, now_ns: int, robot: int, arrival_ns: int, budget_ns: int, period_ns: int
+    ) -> None: ...
+    def submit(
+        self,
+        *,
+        now_ns: int,
+        key: int,
+        robot: int,
+        arrival_ns: int,
+        budget_ns: int,
+        reserved_ns: int,
+        period_ns: int,
+    ) -> None: ...
+    def dispatch(self, now_ns: int) -> list[tuple[int, int, tuple[int, ...]]]: ...
+    def complete(self, now_ns: int, number: int) -> list[int]: ...
+    def pace_ns(self, robot: int) -> int: ...
+    def cancel(self, now_ns: int, key: int) -> bool: ...
+    def withdraw(self, now_ns: int, number: int) -> None: ...
+    def set_budget(self, key: int, budget_ns: int) -> None: ...
+    def keep_log(self, keep: bool) -> None: ...
+    def take_decisions(self) -> list[DecisionTuple]: ...
+    @property
+    def correction(self) -> list[float]: ...
+
+def simulate(
+    *,
+    core: Core,
+    start_ns: npt.NDArray[np.int64],
+    quota: npt.NDArray[np.int64],
+    budget_ns: npt.NDArray[np.int64],
+    draws: npt.NDArray[np.float64],
+    true_rates: npt.NDArray[np.float64],
+    timing: Mapping[str, int],
+    keep_transitions: bool,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]: ...

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a round came to: attainment, goodput, latency by budget class, update rates."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Responses = npt.NDArray[np.int64]
+ROBOT, INDEX, SENT, RECEIVED, BUDGET = range(5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundMetrics:
+    """
+    Of the responses to requests that were sent in the window of a round.
+
+    :param attainment: share of responses within their budget
+    :param least_class_attainment: that of the budget class where it is least
+    :param tight_attainment: that of the tightest budget
+    :param goodput: such responses per second [1/s]
+    :param wide_mean_ms: mean latency of the widest budget [ms]
+    :param tight_p999_ms: 99.9 % quantile of the tightest budget's latency [ms]
+    :param far_late: share of responses later than twice their budget
+    :param min_rate_hz: update rate of the slowest robot that stayed all the time [1/s]
+    :param min_rate_share: that over the mean of those robots
+    """
+
+    responses: int
+    attainment: float
+    least_class_attainment: float
+    tight_attainment: float
+    goodput: float
+    mean_ms: float
+    wide_mean_ms: float
+    p50_ms: float
+    p99_ms: float
+    tight_p999_ms: float
+    far_late: float
+    mean_rate_hz: float
+    min_rate_hz: float
+    min_rate_share: float
+
+
+def round_metrics(
+    responses: Responses, *, warm_up_s: float, end_s: float, stayed: npt.NDArray[np.bool_]
+) -> RoundMetrics:
+    """
+    Return the metrics of a round.
+
+    :param responses: rows robot, index, sent, received, budget, shape ``(n, 5)`` int64 [ns]
+    :param stayed: which robots were there all the time, shape ``(robots,)``
+    :raises ValueError: if no request of the window was answered
+    """
+    sent = responses[:, SENT]
+    window = responses[(sent >= warm_up_s * 1e9) & (sent < end_s * 1e9)]
+    if not len(window):
+        raise ValueError('no request that was sent in the window was answered')
+    latency = (window[:, RECEIVED] - window[:, SENT]) / 1e6
+    budget = window[:, BUDGET] / 1e6
+    good = latency <= budget
+    tight, wide = budget == budget.min(), budget == budget.max()
+    seconds = end_s - warm_up_s
+    rates = np.bincount(window[:, ROBOT], minlength=len(stayed))[stayed] / seconds
+    return RoundMetrics(
+        responses=len(window),
+        attainment=float(good.mean()),
+        least_class_attainment=min(float(good[budget == b].mean()) for b in np.unique(budget)),
+        tight_attainment=float(good[tight].mean()),
+        goodput=float(good.sum() / seconds),
+        mean_ms=float(latency.mean()),
+        wide_mean_ms=float(latency[wide].mean()),
+        p50_ms=float(np.quantile(latency, 0.5)),
+        p99_ms=float(np.quantile(latency, 0.99)),
+        tight_p999_ms=float(np.quantile(latency[tight], 0.999)),
+        far_late=float((latency > 2.0 * budget).mean()),
+        mean_rate_hz=float(rates.mean()),
+        min_rate_hz=float(rates.min()),
+        min_rate_share=float(rates.min() / rates.mean()),
+    )
