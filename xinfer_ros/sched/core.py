@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The protocol of a scheduling policy with its state: what every driver calls."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+DecisionTuple = tuple[float, int, int, int, int, float, float, float, float]
+
+
+class SchedulerCore(Protocol):
+    """
+    Decides what starts. Pure: every time is an argument, in integer nanoseconds, and never falls.
+
+    The compiled one (``native_core``) serves the engine and the simulator; the readable one
+    (``reference_core``) says the same in Python, and tests hold them to each other.
+    """
+
+    def announce(
+        self, *, now_ns: int, robot: int, arrival_ns: int, budget_ns: int, period_ns: int
+    ) -> None:
+        """Take in that a request has arrived and is prepared on the CPU."""
+        ...
+
+    def submit(
+        self,
+        *,
+        now_ns: int,
+        key: int,
+        robot: int,
+        arrival_ns: int,
+        budget_ns: int,
+        reserved_ns: int,
+        period_ns: int,
+    ) -> None:
+        """
+        Take in a request that can start.
+
+        :param key: unique, rising with arrival
+        :param robot: small number of the robot, 0, 1, ...
+        :param period_ns: ``TE``, least time between two requests of the robot
+        """
+        ...
+
+    def dispatch(self, now_ns: int) -> Sequence[tuple[int, int, Sequence[int]]]:
+        """Return the units that start now, in order: number, stage, keys of its requests."""
+        ...
+
+    def complete(self, now_ns: int, number: int) -> Sequence[int]:
+        """Take in the end of a unit; return the keys of requests whose last stage it was."""
+        ...
+
+    def pace_ns(self, robot: int) -> int:
+        """
+        Return how long after its last arrival a robot should ask again, 0 to leave it to the robot.
+
+        Called once for every request that ``complete`` has returned, in that order.
+        """
+        ...
+
+    def cancel(self, now_ns: int, key: int) -> bool:
+        """Take a waiting request out; return False if it runs or is not known."""
+        ...
+
+    def withdraw(self, now_ns: int, number: int) -> None:
+        """Take in the failure of a unit; its requests are gone."""
+        ...
+
+    def set_budget(self, key: int, budget_ns: int) -> None:
+        """Change the response budget of a live request; others are ignored."""
+        ...
+
+    def keep_log(self, keep: bool) -> None:
+        """Choose whether decisions are kept."""
+        ...
+
+    def take_decisions(self) -> Sequence[DecisionTuple]:
+        """Return the decisions kept since the last call, as the fields of ``Decision``."""
+        ...
