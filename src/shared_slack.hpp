@@ -73,7 +73,8 @@ class SharedSlack : public Policy {
     }
     for (bool added = true; added;) {
       added = false;
-      const Load& load = state.load(foreseeable(state));
+      foreseeable_ = foreseeable(state);
+      const Load& load = state.load(foreseeable_);
       double first = 0.0, second = 0.0;  // the two largest residuals of ordinary running requests
       int owner = -1;
       if (!switches_.zero_slack_promotion)
@@ -100,7 +101,6 @@ class SharedSlack : public Policy {
         }
       }
     }
-    foreseeable_ = foreseeable(state);
   }
 
   bool admits(State& state, int place) {
