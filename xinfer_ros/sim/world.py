@@ -37,7 +37,7 @@ class World:
     front_end_sd: float = 0.2
     network_ms: float = 1.8
     network_sd: float = 0.3
-    observation_ms: float = 1.0367684462370177
+    observation_ms: float = 0.9
     stagger: float = 0.203631464575883
     jitter_ms: float = 0.0
     tick_ms: float = 2.0
