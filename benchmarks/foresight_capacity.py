@@ -46,7 +46,7 @@ class Case:
     device: str = 'paper'
     batched: str = ''
     settings: dict[str, Any] = field(default_factory=dict)
-    world: dict[str, float] = field(default_factory=dict)
+    world: dict[str, Any] = field(default_factory=dict)
 
     def calibration(self) -> Calibration:
         """Return what the scheduler believes."""
@@ -188,7 +188,7 @@ def main_part(bench: Bench) -> Iterator[str]:
     yield from table(['', 'policy', *FACTS], rows)
 
 
-WORLDS: dict[str, dict[str, float]] = {
+WORLDS: dict[str, dict[str, Any]] = {
     'as calibrated': {},
     'mismatch of the table doubled': {'mismatch_sd': 2 * World().mismatch_sd},
     'periods jittered by 15 ms': {'jitter_ms': 15.0},
@@ -247,7 +247,7 @@ def batching_part(bench: Bench) -> Iterator[str]:
     yield from (
         '## Batching', '',
         'With synthetic batch columns in the calibration, not measured: a batch of four Actions '
-        'takes 1.36 times the work of one, a batch of two Prefills 1.5 times. `foresight`, ERC.', '',
+        'takes 1.36 times the work of one, one of two Prefills 1.5 times. `foresight`, ERC.', '',
     )  # fmt: skip
     rows = []
     for batched in ('', 'Action', 'Prefill and Action'):

@@ -30,12 +30,14 @@ class Core {
 
   void announce(int64_t now_ns, int robot, int64_t arrival_ns, int64_t budget_ns,
                 int64_t period_ns) {
-    state.announce(ms(now_ns), robot, ms(arrival_ns), budget_ns * 1e-6, period_ns * 1e-6);
+    const double now = ms(now_ns);  // first: it sets the origin
+    state.announce(now, robot, ms(arrival_ns), budget_ns * 1e-6, period_ns * 1e-6);
   }
 
   void submit(int64_t now_ns, int64_t key, int robot, int64_t arrival_ns, int64_t budget_ns,
               int64_t reserved_ns, int64_t period_ns) {
-    state.submit(ms(now_ns), key, robot, ms(arrival_ns), budget_ns * 1e-6, reserved_ns * 1e-6,
+    const double now = ms(now_ns);  // first: it sets the origin
+    state.submit(now, key, robot, ms(arrival_ns), budget_ns * 1e-6, reserved_ns * 1e-6,
                  period_ns * 1e-6);
   }
 

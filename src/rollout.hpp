@@ -102,6 +102,11 @@ class Rollout {
     return 1.0 / (1.0 + std::exp(-by / s_.sharpness)) + s_.tardiness * std::max(by, 0.0);
   }
 
+  // Of a unit that runs; as if alone in the ablation without interference.
+  double look_up(const std::array<std::vector<double>, kStages>& table, int stage) const {
+    return state_.interference ? table[stage][device_.index_without(o_.counts, stage)] : 1.0;
+  }
+
   // Starts what is urgent, later stages first; returns when the next waiting item becomes so.
   double start_urgent(double t, double end) {
     double next = end;
@@ -131,8 +136,7 @@ class Rollout {
     int ending = -1;
     for (int k = 0; k < o_.running; ++k) {
       const Outlook::Running& u = o_.units[k];
-      const double inverse = device_.inverse[u.stage][device_.index_without(o_.counts, u.stage)];
-      const double at = std::max(t, u.begin) + u.left * inverse;
+      const double at = std::max(t, u.begin) + u.left * look_up(device_.inverse, u.stage);
       if (at <= next) {
         next = at;
         ending = k;
@@ -144,7 +148,7 @@ class Rollout {
   void progress(double t, double next) {
     std::array<double, kStages> rate{};
     for (int s = 0; s < kStages; ++s)
-      if (o_.counts[s]) rate[s] = device_.rate[s][device_.index_without(o_.counts, s)];
+      if (o_.counts[s]) rate[s] = look_up(device_.rate, s);
     for (int k = 0; k < o_.running; ++k) {
       Outlook::Running& u = o_.units[k];
       const double from = std::max(t, u.begin);

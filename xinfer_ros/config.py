@@ -38,7 +38,13 @@ class ServerConfig:
 
     model: str = _setting('tiny', 'model to serve', choices=('tiny', 'echo'))
     model_seed: int = _setting(0, 'seed of random weights (tiny)', low=0, high=2**31 - 1)
-    scheduling_policy: str = _setting('fifo', 'scheduling policy', choices=('fifo',))
+    scheduling_policy: str = _setting(
+        'foresight', 'scheduling policy; the others are there to compare',
+        choices=('foresight', 'foresight_shed', 'xinfer', 'slack_gate', 'edf', 'fifo'),
+    )  # fmt: skip
+    calibration: str = _setting(
+        '', 'calibration of the device: a shipped name or a .json file; empty: that of the model'
+    )
     max_robots: int = _setting(32, 'most robots served at once', low=1, high=256)
     lease_s: float = _setting(
         5.0, 'silence after which another robot may take an id', unit='s', low=0.5, high=600.0
@@ -46,6 +52,14 @@ class ServerConfig:
     reserved_s: float = _setting(
         0.004, 'part of every budget kept for what happens outside the server', unit='s',
         low=0.0, high=1.0,
+    )  # fmt: skip
+    admission: str = _setting(
+        'capacity', 'serve as many robots as the device can serve well; none: every one, late',
+        choices=('capacity', 'none'),
+    )  # fmt: skip
+    admission_share: float = _setting(
+        0.95, 'share of what the device can do at most that robots are admitted for',
+        low=0.1, high=2.0,
     )  # fmt: skip
     decode_threads: int = _setting(1, 'threads that decode pictures', low=1, high=32)
     torch_threads: int = _setting(1, 'CPU threads of one stage', low=1, high=64)

@@ -38,6 +38,8 @@ class Reason(IntEnum):
     REJECTED_INSTRUCTION = 45
     REJECTED_NO_SLOT = 46
     REJECTED_ORDER = 47
+    REJECTED_PERIOD = 48
+    REJECTED_CAPACITY = 49
     # Refusals of a chunk, at the server's egress or at the executor's ingress
     REJECTED_ROWS = 60
     REJECTED_COLUMNS = 61

@@ -15,8 +15,9 @@ MS = 1_000_000
 
 def _request(budget_ns: int = 180 * MS) -> Request:
     return Request(
-        key=1, robot=2, slot=3, arrival_ns=1000 * MS, budget_ns=budget_ns, reserved_ns=4 * MS
-    )
+        key=1, robot=2, slot=3, arrival_ns=1000 * MS, budget_ns=budget_ns, reserved_ns=4 * MS,
+        period_ns=180 * MS,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -74,11 +74,18 @@ class ScriptedEngine:
         """Return the keys that the front end cancelled."""
         return [record.key for record in self.sent if isinstance(record, Cancel)]
 
-    def finish(self, submit: Request, rows: Any) -> None:
-        """Answer a request with rows."""
+    def finish(self, submit: Request, rows: Any, ask_after_ns: int = 0) -> None:
+        """Answer a request with rows, and a pace."""
         assert self.life is not None
         self.life.slots.actions[submit.slot] = rows
-        done = Done(key=submit.key, queue_ns=1, vit_ns=2, prefill_ns=3, action_ns=4)
+        done = Done(
+            key=submit.key,
+            queue_ns=1,
+            vit_ns=2,
+            prefill_ns=3,
+            action_ns=4,
+            ask_after_ns=ask_after_ns,
+        )
         self._events.engine_record(self.life, done)
 
     def drop(self, dropped: Dropped) -> None:
@@ -102,9 +109,12 @@ class Bench:
     A front end, its scripted engine and everything that it published.
 
     :param num_slots: slots of the engine
+    :param capacity_per_s: responses per second that robots are admitted for, None: no limit
     """
 
-    def __init__(self, num_slots: int = 4, max_robots: int = 4) -> None:
+    def __init__(
+        self, num_slots: int = 4, max_robots: int = 4, capacity_per_s: float | None = None
+    ) -> None:
         self.clock = SimulatedClock(10**9)
         self.engine = ScriptedEngine(num_slots)
         self.answers: list[tuple[Robot, Answer]] = []
@@ -114,6 +124,7 @@ class Bench:
             lease_ns=5_000_000_000,
             reserved_ns=4_000_000,
             first_epoch=7,
+            capacity_per_s=capacity_per_s,
         )
         self.front_end = FrontEnd(
             settings,
@@ -174,6 +185,7 @@ def observation(robot: Robot, request_id: int, **changes: Any) -> Observation:
             ),
         ),
         'budget_ns': 180_000_000,
+        'minimum_period_ns': 180_000_000,
         'commitment_steps': 0,
         'keyframe_spacing_ns': SPACING_NS,
         'leftover': np.zeros((0, 3), np.float32),

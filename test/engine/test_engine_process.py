@@ -7,20 +7,23 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 
+from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.core.request import Request
 from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.engine_life import EngineLife, EngineLimits, EngineWatch
 from xinfer_ros.engine.link import EngineLink
-from xinfer_ros.engine.pipeline import Pipeline
+from xinfer_ros.engine.pipeline import EngineLoop
 from xinfer_ros.engine.records import (
+    Announce,
     Beat,
     Cancel,
     Contract,
@@ -35,15 +38,16 @@ from xinfer_ros.engine.records import (
     decode,
     encode,
 )
-from xinfer_ros.errors import ModelError, Reason
+from xinfer_ros.errors import ConfigError, ModelError, Reason
 from xinfer_ros.models.echo import EchoModel
 from xinfer_ros.models.registry import echo_contract
-from xinfer_ros.sched.fifo import Fifo
-from xinfer_ros.sched.scheduler import Scheduler
+from xinfer_ros.predict.calibration import load_calibration
+from xinfer_ros.sched.registry import make_scheduler
 
 ECHO = EngineSettings(
-    model='echo', model_seed=0, scheduling_policy='fifo', num_slots=4, torch_threads=1, spare=True
-)
+    model='echo', model_seed=0, scheduling_policy='foresight', calibration='echo',
+    reserved_ns=4_000_000, num_slots=4, torch_threads=1, spare=True,
+)  # fmt: skip
 TIMEOUT_S = 30.0
 LIMITS = EngineLimits(start_s=TIMEOUT_S, silence_s=TIMEOUT_S, unit_s=TIMEOUT_S)
 
@@ -57,6 +61,7 @@ def submit(key: int, slot: int = 0, budget_ns: int = 10**10) -> Submit:
         arrival_ns=time.monotonic_ns(),
         budget_ns=budget_ns,
         reserved_ns=0,
+        period_ns=180_000_000,
     )
     return Submit(request=request)
 
@@ -66,11 +71,12 @@ def submit(key: int, slot: int = 0, budget_ns: int = 10**10) -> Submit:
     [
         Start(),
         Ready(),
-        Beat(oldest_unit_ns=5),
+        Beat(oldest_unit_ns=5, slowdown=1.25),
         submit(3),
+        Announce(robot=2, arrival_ns=5, budget_ns=6, period_ns=7),
         Cancel(key=4),
         SetBudget(key=5, budget_ns=6),
-        Done(key=7, queue_ns=1, vit_ns=2, prefill_ns=3, action_ns=4),
+        Done(key=7, queue_ns=1, vit_ns=2, prefill_ns=3, action_ns=4, ask_after_ns=5),
         Dropped(key=8, reason=Reason.EXPIRED, detail='late'),
         Contract(model=echo_contract(), num_slots=4),
     ],
@@ -83,6 +89,27 @@ def test_every_record_survives_the_way_between_the_processes(record: Record) -> 
 def test_an_unknown_record_is_refused() -> None:
     with pytest.raises(ValueError, match=r"unknown record 'Nonsense'; known: Start"):
         decode(b'["Nonsense",{}]')
+
+
+def test_engine_takes_the_calibration_of_its_model_unless_told_otherwise() -> None:
+    assert EngineSettings.from_config(ServerConfig(model='echo')).device().name == 'echo'
+    told = ServerConfig(model='echo', calibration='tiny')
+    assert EngineSettings.from_config(told).device().name == 'tiny'
+
+
+def test_calibration_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    settings = EngineSettings.from_config(ServerConfig(calibration='tinny'))
+    with pytest.raises(ConfigError, match=r'no calibration tinny; shipped: .*tiny'):
+        settings.device()
+
+
+def test_device_is_cut_to_what_the_lanes_run_at_once() -> None:
+    """A lane runs one unit, however many the calibration knows of; and delta is the server's."""
+    settings = EngineSettings.from_config(ServerConfig(calibration='paper', reserved_s=0.01))
+    device, whole = settings.device(), load_calibration('paper')
+    assert (device.bound, whole.bound) == ((1, 1, 1), (3, 6, 5))
+    assert device.table.rate(Stage.VIT, (0, 1, 1)) == whole.table.rate(Stage.VIT, (0, 1, 1))
+    assert device.reserved_ms == 10.0
 
 
 class Events:
@@ -122,12 +149,12 @@ class GatedModel:
 
 
 class RunningPipeline:
-    """A pipeline in a thread, with what it sends."""
+    """An engine's loop in a thread, with what it sends."""
 
     def __init__(self, model: Any) -> None:
         self.sent: queue.SimpleQueue[Record] = queue.SimpleQueue()
-        scheduler = Scheduler(Fifo(), dict.fromkeys(Stage, 1))
-        self.pipeline = Pipeline(scheduler, model, MonotonicClock(), self._take)
+        scheduler = make_scheduler(ECHO.scheduling_policy, ECHO.device())
+        self.pipeline = EngineLoop(scheduler, model, MonotonicClock(), self._take)
         self.error: Exception | None = None
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -215,7 +242,7 @@ def test_a_request_that_nobody_waits_for_any_more_is_dropped() -> None:
     running = RunningPipeline(model)
     running.pipeline.post(submit(1, 0))
     model.entered.get(timeout=TIMEOUT_S)
-    old = Request(key=2, robot=1, slot=1, arrival_ns=0, budget_ns=1, reserved_ns=0)
+    old = Request(key=2, robot=1, slot=1, arrival_ns=0, budget_ns=1, reserved_ns=0, period_ns=1)
     running.pipeline.post(Submit(request=old))
     dropped = running.sent.get(timeout=TIMEOUT_S)
     assert isinstance(dropped, Dropped)
@@ -305,10 +332,7 @@ def test_a_watch_that_is_closed_at_any_moment_leaves_nothing_behind() -> None:
 
 
 def test_an_engine_that_can_not_start_is_given_up_after_three_tries() -> None:
-    settings = EngineSettings(
-        model='no such model', model_seed=0, scheduling_policy='fifo', num_slots=1,
-        torch_threads=1, spare=False,
-    )  # fmt: skip
+    settings = replace(ECHO, model='no such model', spare=False)
     with pytest.raises(ModelError, match='ended before its model was loaded'):
         EngineLink(settings).start(TIMEOUT_S)
     said: queue.SimpleQueue[str] = queue.SimpleQueue()

@@ -372,6 +372,37 @@ def test_refusal_is_counted_and_answered_with_a_pause() -> None:
     assert robot.clock.now_ns() - answered_ns == 100 * MS
 
 
+@pytest.mark.parametrize(
+    ('pace_ms', 'next_ms'), [(0, 180), (100, 180), (250, 250), (400, 400), (900, 400), (-5, 180)]
+)
+def test_the_servers_pace_shifts_the_next_request_but_never_beyond_the_budget(
+    pace_ms: int, next_ms: int
+) -> None:
+    """Next send s' = max(s + max(TE, pace), r): the rows are used at once, whatever the pace."""
+    robot = DrivenRobot(budget_ns=400 * MS)
+    draft = robot.ask_when_due()
+    sent_ns = robot.clock.now_ns()
+    robot.clock.advance(50 * MS)
+    assert robot.answer(draft, ask_after_ns=pace_ms * MS) is Reason.OK
+    assert robot.executor.tick() is not None
+    robot.ask_when_due()
+    assert robot.clock.now_ns() - sent_ns == next_ms * MS
+
+
+def test_an_answer_that_comes_after_its_pace_is_followed_at_once() -> None:
+    robot = DrivenRobot(budget_ns=400 * MS)
+    draft = robot.ask_when_due()
+    robot.clock.advance(390 * MS)
+    answered_ns = robot.clock.now_ns()
+    robot.answer(draft, ask_after_ns=300 * MS)
+    robot.ask_when_due()
+    assert robot.clock.now_ns() == answered_ns
+
+
+def test_a_request_says_how_often_the_robot_may_ask() -> None:
+    assert DrivenRobot(minimum_period_ns=150 * MS).ask_when_due().minimum_period_ns == 150 * MS
+
+
 def test_unknown_session_makes_the_robot_register_again() -> None:
     robot = DrivenRobot()
     empty = np.zeros((0, 0), np.float32)

@@ -59,6 +59,51 @@ def test_only_the_request_in_flight_is_given_up_and_only_once() -> None:
     assert rule.in_flight is None
 
 
+@pytest.mark.parametrize(
+    ('ask_after_ms', 'answered_ms', 'next_ms'),
+    [(0, 300, 500), (400, 300, 500), (700, 300, 700), (700, 900, 900)],
+)
+def test_pace_of_the_server_lengthens_the_period_and_never_shortens_it(
+    ask_after_ms: int, answered_ms: int, next_ms: int
+) -> None:
+    rule = NextSend(500 * MS, 100 * MS)
+    rule.sent(_request(1, 1000 * MS, 0))
+    rule.answered(answered_ms * MS, with_rows=True, ask_after_ns=ask_after_ms * MS)
+    assert _first_due_ms(rule, answered_ms) == next_ms
+
+
+def test_pace_holds_for_one_request() -> None:
+    rule = NextSend(500 * MS, 100 * MS)
+    rule.sent(_request(1, 1000 * MS, 0))
+    rule.answered(300 * MS, with_rows=True, ask_after_ns=700 * MS)
+    rule.sent(_request(2, 1000 * MS, 700 * MS))
+    rule.answered(800 * MS, with_rows=True)
+    assert rule.due_ns == 1200 * MS
+
+
+def test_pace_with_a_refusal_leaves_the_later_of_both() -> None:
+    rule = NextSend(50 * MS, 100 * MS)
+    rule.sent(_request(1, 180 * MS, 0))
+    rule.answered(20 * MS, with_rows=False, ask_after_ns=90 * MS)
+    assert rule.due_ns == 120 * MS
+    rule.sent(_request(2, 180 * MS, 200 * MS))
+    rule.answered(210 * MS, with_rows=False, ask_after_ns=150 * MS)
+    assert rule.due_ns == 350 * MS
+
+
+def test_next_request_is_due_when_it_says() -> None:
+    rule = NextSend(500 * MS, 100 * MS)
+    assert rule.due_ns is None
+    rule.sent(_request(1, 1000 * MS, 30 * MS))
+    assert rule.due_ns == 530 * MS
+    rule.answered(100 * MS, with_rows=True)
+    assert rule.due_ns == 530 * MS
+    assert not rule.is_due(530 * MS - 1)
+    assert rule.is_due(530 * MS)
+    rule.withdraw()
+    assert rule.due_ns is None
+
+
 def test_refusal_is_followed_by_a_pause() -> None:
     rule = NextSend(50 * MS, 100 * MS)
     rule.sent(_request(1, 180 * MS, 0))

@@ -114,6 +114,7 @@ class ScriptedRobot:
             for camera in CONTRACT.cameras
         ]
         message.budget_ns, message.keyframe_spacing_ns = 2_000_000_000, SPACING_NS
+        message.minimum_period_ns = 180_000_000
         for name, value in changes.items():
             setattr(message, name, value)
         return message

@@ -70,6 +70,7 @@ def test_frozen_rows_come_back_unchanged(graph: Graph) -> None:
 
 
 def test_every_bad_observation_is_answered_with_its_reason(graph: Graph) -> None:
+    """SC-05 for budgets: 0, −1 and absurd ones."""
     graph.server()
     robot = ScriptedRobot(graph, 'r0')
     robot.register()
@@ -83,7 +84,9 @@ def test_every_bad_observation_is_answered_with_its_reason(graph: Graph) -> None
         'other joints': ({'joint_names': ['a', 'b']}, Reason.REJECTED_STATE),
         'no budget': ({'budget_ns': 0}, Reason.REJECTED_BUDGET),
         'a negative budget': ({'budget_ns': -1}, Reason.REJECTED_BUDGET),
-        'an absurd budget': ({'budget_ns': 10**15}, Reason.REJECTED_BUDGET),
+        'an absurd budget': ({'budget_ns': 10**18}, Reason.REJECTED_BUDGET),
+        'more than a minute': ({'budget_ns': 60_000_000_001}, Reason.REJECTED_BUDGET),
+        'no period': ({'minimum_period_ns': 0}, Reason.REJECTED_PERIOD),
         'another spacing': ({'keyframe_spacing_ns': 1}, Reason.REJECTED_SPACING),
         'a leftover that does not fit': ({'leftover_steps': 3}, Reason.REJECTED_LEFTOVER),
         'more frozen rows than leftover': ({'commitment_steps': 2}, Reason.REJECTED_COMMITMENT),

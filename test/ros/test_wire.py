@@ -5,6 +5,7 @@ import ast
 import pickle
 from array import array
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from sensor_msgs.msg import CompressedImage, Image
 
 from xinfer_ros.core.chunk import Answer, ServerTimes
 from xinfer_ros.errors import Reason, Rejected
-from xinfer_ros.msg import ActionChunk, Observation
-from xinfer_ros.robot.chunk_executor import ChunkExecutor, ExecutorSettings
+from xinfer_ros.msg import ActionChunk, Budget, Observation
+from xinfer_ros.robot.chunk_executor import ChunkExecutor, ExecutorSettings, RequestDraft
 from xinfer_ros.robot.session import Grant
 from xinfer_ros.ros import convert
 
@@ -36,11 +37,39 @@ def test_an_answer_survives_the_wire() -> None:
         frozen_steps=6,
         keyframe_spacing_ns=30_000_000,
         times=ServerTimes(decode_ns=1, queue_ns=2, vit_ns=3, prefill_ns=4, action_ns=5),
+        ask_after_ns=6,
     )
     back = convert.to_answer(convert.from_answer(answer))
     np.testing.assert_array_equal(back.rows, rows)
     assert back.times == answer.times
+    assert back.ask_after_ns == 6
     assert (back.session, back.joint_names, back.reason) == (2**63 - 1, ('a', 'b', 'c'), Reason.OK)
+
+
+def test_an_observation_survives_the_wire() -> None:
+    draft = RequestDraft(
+        session=5,
+        episode=1,
+        request_id=2,
+        executed_steps=3,
+        leftover=np.ones((4, 2), np.float32),
+        commitment_steps=4,
+        budget_ns=90_000_000,
+        minimum_period_ns=180_000_000,
+    )
+    message = convert.from_draft(draft, ('a', 'b'), [0.5, 0.25], [])
+    back = convert.to_observation(message)
+    for name in ('session', 'episode', 'request_id', 'executed_steps', 'budget_ns'):
+        assert getattr(back, name) == getattr(draft, name), name
+    assert back.minimum_period_ns == 180_000_000
+    np.testing.assert_array_equal(back.leftover, draft.leftover)
+    assert back.state.tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize('message', [Observation, Budget])
+def test_a_budget_on_the_wire_is_a_whole_number(message: type[Any]) -> None:
+    """SC-05: NaN has no place in it; what is absurd else is refused, see test_server.py."""
+    assert message.get_fields_and_field_types()['budget_ns'] == 'int64'
 
 
 def test_rows_that_do_not_fit_their_names_are_neither_cut_nor_padded() -> None:

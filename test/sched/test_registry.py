@@ -2,26 +2,51 @@
 """Scheduling policies by name."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 
 from xinfer_ros.config import ServerConfig
+from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.sched.registry import POLICIES, make_policy
+from xinfer_ros.sched.registry import make_core, make_scheduler
+from xinfer_ros.sched.settings import POLICIES
 
-from .requests import view
+from .requests import device, request
 
 
-def test_policy_that_is_not_known_is_refused_with_all_that_are() -> None:
+@pytest.mark.parametrize('make', [make_core, make_scheduler])
+def test_policy_that_is_not_known_is_refused_with_all_that_are(make: Any) -> None:
     with pytest.raises(ConfigError) as caught:
-        make_policy('fifi')
+        make('fifi', device())
     assert 'fifi' in str(caught.value)
     assert all(name in str(caught.value) for name in POLICIES)
 
 
+def test_setting_that_a_policy_does_not_have_is_refused_with_the_nearest_one() -> None:
+    with pytest.raises(ConfigError, match='has no setting treshold_ms; did you mean threshold_ms'):
+        make_core('slack_gate', device(), treshold_ms=20.0)
+
+
+def test_implementation_that_is_not_known_is_refused_with_those_that_are() -> None:
+    wrong: Any = 'fast'
+    with pytest.raises(ConfigError, match='fast is not known; known: native, reference'):
+        make_core('fifo', device(), implementation=wrong)
+
+
 @pytest.mark.parametrize('name', sorted(POLICIES))
 def test_every_policy_leaves_an_empty_server_alone(name: str) -> None:
-    assert make_policy(name).choose(view({}), 0) is None
+    scheduler = make_scheduler(name, device())
+    assert scheduler.dispatch(0) == []
+    assert not scheduler.waits
+
+
+@pytest.mark.parametrize('name', sorted(POLICIES))
+def test_every_policy_starts_a_single_request_at_once(name: str) -> None:
+    scheduler = make_scheduler(name, device())
+    scheduler.submit(request(1), 0)
+    (unit,) = scheduler.dispatch(0)
+    assert unit.stage is Stage.VIT
 
 
 def test_settings_offer_exactly_the_policies_that_exist() -> None:
@@ -29,5 +54,7 @@ def test_settings_offer_exactly_the_policies_that_exist() -> None:
     assert set(setting.metadata['choices']) == set(POLICIES)
 
 
-def test_engines_do_not_share_a_policy() -> None:
-    assert make_policy('fifo') is not make_policy('fifo')
+def test_schedulers_do_not_share_a_state() -> None:
+    first, second = (make_scheduler('fifo', device()) for _ in range(2))
+    first.submit(request(1), 0)
+    assert second.dispatch(0) == []

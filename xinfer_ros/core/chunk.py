@@ -30,6 +30,8 @@ class Answer:
     The answer to one observation; fields as in msg/ActionChunk.msg.
 
     :param rows: ``(H, num_joints)`` float32 in ``joint_names`` order; no rows unless OK
+    :param ask_after_ns: pace: how long after the arrival of the observation the server wants the
+        next one, 0: as the robot likes [ns]
     """
 
     session: int
@@ -44,6 +46,7 @@ class Answer:
     frozen_steps: int = 0
     keyframe_spacing_ns: int = 0
     times: ServerTimes = ServerTimes()
+    ask_after_ns: int = 0
 
 
 def check_rows(rows: Rows, num_joints: int) -> None:

@@ -38,6 +38,7 @@ class Observation:
     """
     Everything that the server needs to compute the next chunk; fields as in msg/Observation.msg.
 
+    :param minimum_period_ns: ``TE``, least time from one request of the robot to the next [ns]
     :param state: ``(num_joints,)`` float32 in ``joint_names`` order
     :param leftover: ``(leftover_steps, num_joints)`` float32 in ``joint_names`` order
     """
@@ -51,6 +52,7 @@ class Observation:
     state: npt.NDArray[np.float32]
     images: tuple[CameraFrame, ...]
     budget_ns: int
+    minimum_period_ns: int
     commitment_steps: int
     keyframe_spacing_ns: int
     leftover: npt.NDArray[np.float32]

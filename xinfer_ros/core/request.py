@@ -41,11 +41,12 @@ class Request:
     One request inside the server.
 
     :param key: unique in one engine life, rising with arrival
-    :param robot: number of the robot in one engine life
+    :param robot: small number of the robot, 0, 1, ...
     :param slot: the reserved device state
     :param arrival_ns: ``a``, on the server's monotonic clock [ns]
     :param budget_ns: response budget ``b`` [ns]
     :param reserved_ns: part of the budget kept for what happens outside the server, delta [ns]
+    :param period_ns: ``TE``, least time between two requests of the robot [ns]
     """
 
     key: int
@@ -54,6 +55,7 @@ class Request:
     arrival_ns: int
     budget_ns: int
     reserved_ns: int
+    period_ns: int
 
     @property
     def deadline_ns(self) -> int:

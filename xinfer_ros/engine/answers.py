@@ -11,12 +11,18 @@ from xinfer_ros.errors import Reason
 
 
 def with_rows(
-    robot: Robot, observation: Observation, life: EngineLife, rows: Rows, times: ServerTimes
+    robot: Robot,
+    observation: Observation,
+    life: EngineLife,
+    rows: Rows,
+    times: ServerTimes,
+    ask_after_ns: int,
 ) -> Answer:
     """
     Return a chunk for a robot.
 
     :param rows: ``(H, action_dim)`` float32 in the contract's joint order
+    :param ask_after_ns: pace, see ``Answer`` [ns]
     """
     return Answer(
         session=observation.session,
@@ -30,6 +36,7 @@ def with_rows(
         frozen_steps=min(observation.commitment_steps, life.contract.max_commitment_steps),
         keyframe_spacing_ns=observation.keyframe_spacing_ns,
         times=times,
+        ask_after_ns=min(ask_after_ns, observation.budget_ns),
     )
 
 

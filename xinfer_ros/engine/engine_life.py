@@ -71,6 +71,7 @@ class EngineLife:
         self, epoch: int, link: Connection, contract: ModelContract, slots: SlotArrays
     ) -> None:
         self.epoch, self.contract, self.slots = epoch, contract, slots
+        self.slowdown = 1.0  # of the device against its calibration, as the last beat said
         self._link = link
         self._free = list(range(slots.num_slots))
 
@@ -259,7 +260,9 @@ class EngineWatch:
                 return
             if isinstance(received, Done | Dropped):
                 events.engine_record(life, received)
-            elif isinstance(received, Beat) and received.oldest_unit_ns > unit_ns:
-                log.error('a unit has not ended within %g s', self._limits.unit_s)
-                break
+            elif isinstance(received, Beat):
+                life.slowdown = received.slowdown
+                if received.oldest_unit_ns > unit_ns:
+                    log.error('a unit has not ended within %g s', self._limits.unit_s)
+                    break
         link.kill()

@@ -14,12 +14,14 @@ from xinfer_ros.core.request import Request, check_budget
 from xinfer_ros.engine.answers import with_rows, without_rows
 from xinfer_ros.engine.engine_life import Engine, EngineLife
 from xinfer_ros.engine.pending import Pending, PendingRequests
-from xinfer_ros.engine.records import Cancel, Done, Dropped, SetBudget, Submit
+from xinfer_ros.engine.records import Announce, Cancel, Done, Dropped, SetBudget, Submit
 from xinfer_ros.engine.robots import Registration, Robot, RobotRegister
+from xinfer_ros.engine.serving import Serving
 from xinfer_ros.engine.slot_writer import write_slot
-from xinfer_ros.engine.status import FrontEndSettings, ServerPhase, ServerStatus, Tally
+from xinfer_ros.engine.status import FrontEndSettings, ServerStatus, Tally
 from xinfer_ros.engine.validation import check_observation
 from xinfer_ros.errors import Reason, Rejected
+from xinfer_ros.sched.admission import CapacityAdmission
 
 log = logging.getLogger(__name__)
 
@@ -52,12 +54,9 @@ class FrontEnd:
         self._answer, self._announce = answer, announce
         self._lock = threading.Lock()
         self._robots = RobotRegister(settings.max_robots, settings.lease_ns)
+        self._capacity = CapacityAdmission(settings.capacity_per_s)
         self._pending = PendingRequests()
-        self._life: EngineLife | None = None
-        self._epoch = settings.first_epoch
-        self._phase = ServerPhase.STARTING
-        self._model = ''
-        self._is_active = True
+        self._serving = Serving(settings.first_epoch)
         self._announcing = threading.Lock()
         self.tally = Tally()
         self._decoders = decoders
@@ -74,14 +73,12 @@ class FrontEnd:
         :raises Rejected: why not
         """
         with self._lock:
-            if not self._is_active:
-                raise Rejected(Reason.NOT_READY, 'the server is not active')
-            if self._life is None:
-                raise Rejected(Reason.NOT_READY, 'the engine is starting; server_state tells when')
-            contract = self._life.contract
+            contract = self._serving.engine().contract
             before = len(self._robots)
             robot, replaced = self._robots.register(registration, contract, self._clock.now_ns())
             joined = len(self._robots) != before
+            if replaced is not None:
+                self._capacity.forget(replaced.number)
         if replaced is not None:
             self._withdraw(replaced, Reason.UNKNOWN_SESSION, 'another robot has taken the id')
         if joined:
@@ -92,6 +89,8 @@ class FrontEnd:
         """Remove and return robots whose lease is over; call it about once a second."""
         with self._lock:
             gone = self._robots.silent(self._clock.now_ns())
+            for robot in gone:
+                self._capacity.forget(robot.number)
         for robot in gone:
             self._withdraw(robot, Reason.UNKNOWN_SESSION, 'the lease is over')
         if gone:
@@ -106,19 +105,12 @@ class FrontEnd:
     def status(self) -> ServerStatus:
         """Return what the server announces of itself."""
         with self._lock:
-            return ServerStatus(
-                epoch=self._epoch,
-                phase=self._phase if self._is_active else ServerPhase.STOPPED,
-                model=self._model,
-                num_robots=len(self._robots),
-                max_robots=self._settings.max_robots,
-                engine_pid=self._life.pid if self._life is not None else 0,
-            )
+            return self._serving.status(len(self._robots), self._settings.max_robots)
 
     def set_active(self, active: bool) -> None:
         """Serve, or answer whoever registers or asks NOT_READY."""
         with self._lock:
-            self._is_active = active
+            self._serving.is_active = active
         self._say()
 
     def _say(self) -> None:
@@ -141,29 +133,33 @@ class FrontEnd:
         """
         try:
             with self._lock:
-                life = self._admission(robot, observation, arrival_ns)
+                life = self._admitted(robot, observation, arrival_ns)
                 robot.last_request_id = observation.request_id
                 pending, superseded = self._pending.admit(robot, observation, life, arrival_ns)
         except Rejected as refusal:
             self.refuse(robot, observation, refusal, arrival_ns)
             return
+        announce = Announce(
+            robot=robot.number,
+            arrival_ns=arrival_ns,
+            budget_ns=observation.budget_ns,
+            period_ns=observation.minimum_period_ns,
+        )
+        life.send(announce)  # before it is prepared: the scheduler foresees it
         if superseded is not None:
             self._cancel(superseded, Reason.SUPERSEDED, f'by request {observation.request_id}')
         self._decoders.submit(self._prepare, pending)
 
-    def _admission(self, robot: Robot, observation: Observation, arrival_ns: int) -> EngineLife:
+    def _admitted(self, robot: Robot, observation: Observation, arrival_ns: int) -> EngineLife:
         """Return the engine that serves an observation, or refuse it."""
         if observation.session != robot.session or not self._robots.is_current(robot):
             raise Rejected(Reason.UNKNOWN_SESSION, 'register (again) before asking')
         robot.seen_ns = arrival_ns
-        if self._phase is ServerPhase.STOPPED:
-            raise Rejected(Reason.SHUTDOWN, 'the server is shutting down')
-        if not self._is_active:
-            raise Rejected(Reason.NOT_READY, 'the server is not active')
-        if self._life is None:
-            raise Rejected(Reason.NOT_READY, 'the engine is starting')
-        check_observation(observation, robot, self._life.contract)
-        return self._life
+        life = self._serving.engine()
+        check_observation(observation, robot, life.contract)
+        period_ns, budget_ns = observation.minimum_period_ns, observation.budget_ns
+        self._capacity.ask(robot.number, period_ns, budget_ns, arrival_ns, life.slowdown)
+        return life
 
     def refuse(
         self, robot: Robot, observation: Observation, refusal: Rejected, arrival_ns: int
@@ -171,7 +167,7 @@ class FrontEnd:
         """Answer an observation that is not taken in."""
         self.tally.count(refusal.reason)
         server_ns, why = self._clock.now_ns() - arrival_ns, refusal.reason
-        answer = without_rows(observation, self._epoch, why, refusal.detail, server_ns)
+        answer = without_rows(observation, self._serving.epoch, why, refusal.detail, server_ns)
         self._answer(robot, answer)
 
     def set_budget(self, robot: Robot, budget_ns: int) -> None:
@@ -188,7 +184,7 @@ class FrontEnd:
     def close(self) -> None:
         """Answer everything under way SHUTDOWN and end the engine process."""
         with self._lock:
-            self._phase = ServerPhase.STOPPED
+            self._serving.stop()
         for pending in self._pending.drain():
             self._conclude(pending, Reason.SHUTDOWN, 'the server is shutting down')
         self._say()
@@ -222,6 +218,7 @@ class FrontEnd:
             arrival_ns=pending.arrival_ns,
             budget_ns=pending.observation.budget_ns,
             reserved_ns=self._settings.reserved_ns,
+            period_ns=pending.observation.minimum_period_ns,
         )
         pending.life.send(Submit(request=request))
 
@@ -277,24 +274,21 @@ class FrontEnd:
             action_ns=record.action_ns,
             server_ns=self._clock.now_ns() - pending.arrival_ns,
         )
-        answer = with_rows(pending.robot, pending.observation, life, rows, times)
+        answer = with_rows(
+            pending.robot, pending.observation, life, rows, times, record.ask_after_ns
+        )
         self._conclude(pending, Reason.OK, '', answer)
 
     def engine_ready(self, life: EngineLife) -> None:
         """Serve with a warm engine; the engine watch's thread."""
         with self._lock:
-            self._life, self._epoch = life, life.epoch
-            self._model = life.contract.name
-            if self._phase is ServerPhase.STARTING:
-                self._phase = ServerPhase.READY
+            self._serving.begin(life)
         self._say()
 
     def engine_ended(self, next_epoch: int) -> None:
         """Answer everything under way ENGINE_RESTARTED; the engine watch's thread."""
         with self._lock:
-            self._life, self._epoch = None, next_epoch
-            if self._phase is ServerPhase.READY:
-                self._phase = ServerPhase.STARTING
+            self._serving.end(next_epoch)
         for pending in self._pending.drain():
             self._conclude(pending, Reason.ENGINE_RESTARTED, 'ask again; a new engine is starting')
         self._say()

@@ -41,6 +41,9 @@ class Lane:
     """
     Runs the units of one stage one after the other, in a thread of its own.
 
+    One at once: a model runs each stage in one thread, see ``StagedModel``, and
+    ``EngineSettings.device`` tells the scheduler so.
+
     :param stage: the stage
     :param model: what computes it
     :param clock: the engine's clock

@@ -12,8 +12,7 @@ import threading
 
 from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
-from xinfer_ros.core.stage import Stage
-from xinfer_ros.engine.pipeline import Pipeline
+from xinfer_ros.engine.pipeline import EngineLoop
 from xinfer_ros.engine.records import (
     MAX_RECORD_BYTES,
     Contract,
@@ -24,8 +23,7 @@ from xinfer_ros.engine.records import (
     encode,
 )
 from xinfer_ros.models.registry import make_model, preload
-from xinfer_ros.sched.registry import make_policy
-from xinfer_ros.sched.scheduler import Scheduler
+from xinfer_ros.sched.registry import make_scheduler
 
 END_S = 2.0
 
@@ -36,6 +34,7 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
 
     :param link: SOCK_SEQPACKET connection to the front end
     """
+    scheduler = make_scheduler(settings.scheduling_policy, settings.device())
     model = make_model(settings.model, seed=settings.model_seed)
     size = slot_memory_bytes(model.contract, settings.num_slots)
     memory_fd = os.memfd_create('xinfer-slots')
@@ -53,20 +52,19 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
         with sending:
             link.send(encode(record))
 
-    scheduler = Scheduler(make_policy(settings.scheduling_policy), {stage: 1 for stage in Stage})
-    pipeline = Pipeline(scheduler, model, MonotonicClock(), send)
+    loop = EngineLoop(scheduler, model, MonotonicClock(), send)
 
     def receive() -> None:
         try:
             while packet := link.recv(MAX_RECORD_BYTES):
-                pipeline.post(decode(packet))
+                loop.post(decode(packet))
         finally:  # the front end is gone
-            pipeline.post(None)
+            loop.post(None)
             threading.Timer(END_S, os._exit, [0]).start()  # a lane may hang for ever
 
     threading.Thread(target=receive, name='receive', daemon=True).start()
     send(Ready())
-    pipeline.run()
+    loop.run()
 
 
 def _import_idly(model: str) -> None:

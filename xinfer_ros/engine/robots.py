@@ -40,7 +40,7 @@ class Robot:
     """
     A registered robot.
 
-    :param number: unique in the life of this server
+    :param number: small, from 0; no other registered robot has it
     :param registration: what it said of itself
     :param session: its nonce
     :param seen_ns: last sign of life, server's monotonic clock [ns]
@@ -121,7 +121,6 @@ class RobotRegister:
     def __init__(self, max_robots: int, lease_ns: int) -> None:
         self._max_robots, self.lease_ns = max_robots, lease_ns
         self._robots: dict[str, Robot] = {}
-        self._last_number = 0
 
     def __len__(self) -> int:
         """Return the number of registered robots."""
@@ -174,10 +173,10 @@ class RobotRegister:
                 )
 
     def _new(self, registration: Registration, contract: ModelContract, now_ns: int) -> Robot:
-        self._last_number += 1
+        taken = {robot.number for robot in self._robots.values()}
         given, model = registration.joint_names, contract.joint_names
         return Robot(
-            number=self._last_number,
+            number=min(set(range(len(taken) + 1)) - taken),
             registration=registration,
             session=secrets.randbits(63) | 1,
             seen_ns=now_ns,

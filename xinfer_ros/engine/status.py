@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.errors import Reason
+from xinfer_ros.predict.calibration import Calibration
 
 
 class ServerPhase(IntEnum):
@@ -36,21 +37,27 @@ class FrontEndSettings:
     Settings of the front end; see config.ServerConfig.
 
     :param first_epoch: number of the first engine life; differs from those of earlier servers
+    :param capacity_per_s: responses per second that robots are admitted for, None: no limit [1/s]
     """
 
     max_robots: int
     lease_ns: int
     reserved_ns: int
     first_epoch: int
+    capacity_per_s: float | None = None
 
     @classmethod
-    def from_config(cls, config: ServerConfig, first_epoch: int) -> 'FrontEndSettings':
+    def from_config(
+        cls, config: ServerConfig, first_epoch: int, calibration: Calibration
+    ) -> 'FrontEndSettings':
         """Return the front end's part of the server's settings, in integer nanoseconds."""
+        capacity_per_s = config.admission_share * calibration.saturated_per_ms * 1e3
         return cls(
             max_robots=config.max_robots,
             lease_ns=round(config.lease_s * 1e9),
             reserved_ns=round(config.reserved_s * 1e9),
             first_epoch=first_epoch,
+            capacity_per_s=capacity_per_s if config.admission == 'capacity' else None,
         )
 
 

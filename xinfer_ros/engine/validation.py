@@ -10,6 +10,8 @@ from xinfer_ros.core.request import check_budget
 from xinfer_ros.engine.robots import Robot
 from xinfer_ros.errors import Reason, Rejected
 
+MIN_PERIOD_NS, MAX_PERIOD_NS = 1_000_000, 60_000_000_000
+
 
 def check_observation(observation: Observation, robot: Robot, contract: ModelContract) -> None:
     """
@@ -37,6 +39,11 @@ def check_observation(observation: Observation, robot: Robot, contract: ModelCon
             f'the state needs {num_joints} finite values, got {observation.state.tolist()}'[:300],
         )
     check_budget(observation.budget_ns)
+    if not MIN_PERIOD_NS <= observation.minimum_period_ns <= MAX_PERIOD_NS:
+        raise Rejected(
+            Reason.REJECTED_PERIOD,
+            f'a minimum period of {observation.minimum_period_ns} ns; 1 ms to 60 s are allowed',
+        )
     if observation.keyframe_spacing_ns != registered.keyframe_spacing_ns:
         raise Rejected(
             Reason.REJECTED_SPACING,

@@ -67,6 +67,7 @@ class RequestDraft:
     leftover: Rows
     commitment_steps: int
     budget_ns: int
+    minimum_period_ns: int
 
 
 class ChunkExecutor:
@@ -147,11 +148,14 @@ class ChunkExecutor:
                 leftover=leftover,
                 commitment_steps=min(self._settings.commitment_steps, len(leftover)),
                 budget_ns=self._budget_ns,
+                minimum_period_ns=self._settings.minimum_period_ns,
             )
 
     def accept(self, answer: Answer, now_ns: int) -> Reason:
         """
         Take in an answer: merge its rows, or count why not; a bad one changes nothing.
+
+        The rows are used at once; a pace that the server asks for shifts the next request alone.
 
         :returns: OK if the rows were merged
         """
@@ -164,7 +168,8 @@ class ChunkExecutor:
             reason, detail = answer.reason, answer.detail
             if reason is Reason.OK:
                 reason, detail = self._merge(answer)
-            self._next_send.answered(now_ns, with_rows=reason is Reason.OK)
+            pace_ns = min(max(answer.ask_after_ns, 0), request.budget_ns)  # a server may be wrong
+            self._next_send.answered(now_ns, with_rows=reason is Reason.OK, ask_after_ns=pace_ns)
             if reason is not Reason.OK:
                 if reason is Reason.UNKNOWN_SESSION:
                     self.session.unknown()

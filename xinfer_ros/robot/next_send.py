@@ -42,6 +42,11 @@ class NextSend:
         """Return the request that is waited for."""
         return self._in_flight
 
+    @property
+    def due_ns(self) -> int | None:
+        """Return when the next request may leave, None if none was sent; see ``is_due``."""
+        return self._not_before_ns
+
     def is_due(self, now_ns: int) -> bool:
         """Return whether the next request may leave now."""
         if self._in_flight is not None:
@@ -58,8 +63,16 @@ class NextSend:
         if self._in_flight is not None:
             self._in_flight = replace(self._in_flight, budget_ns=budget_ns)
 
-    def answered(self, now_ns: int, *, with_rows: bool) -> None:
-        """Note that the request in flight was answered."""
+    def answered(self, now_ns: int, *, with_rows: bool, ask_after_ns: int = 0) -> None:
+        """
+        Note that the request in flight was answered.
+
+        :param ask_after_ns: the server's pace: the next request leaves no sooner than this after
+            the one in flight, nor than the minimum period after it [ns]
+        """
+        if self._in_flight is not None:
+            asked_ns = self._in_flight.sent_ns + ask_after_ns
+            self._not_before_ns = max(self._not_before_ns or asked_ns, asked_ns)
         self._in_flight = None
         if not with_rows:
             floor = now_ns + self._backoff_ns

@@ -87,6 +87,7 @@ def _observation(message: Any, names: tuple[str, ...], leftover: Any) -> Observa
             for frame in message.images
         ),
         budget_ns=message.budget_ns,
+        minimum_period_ns=message.minimum_period_ns,
         commitment_steps=message.commitment_steps,
         keyframe_spacing_ns=message.keyframe_spacing_ns,
         leftover=leftover,
@@ -117,6 +118,7 @@ def from_draft(
     message.state = float_array(state)
     message.images = frames
     message.budget_ns, message.commitment_steps = draft.budget_ns, draft.commitment_steps
+    message.minimum_period_ns = draft.minimum_period_ns
     message.leftover_steps = len(draft.leftover)
     message.leftover = float_array(draft.leftover)
     return message
@@ -134,6 +136,7 @@ def from_answer(answer: Answer) -> Any:
     message.keyframe_spacing_ns = answer.keyframe_spacing_ns
     for part in ServerTimes.__slots__:
         setattr(message, part, getattr(answer.times, part))
+    message.ask_after_ns = answer.ask_after_ns
     return message
 
 
@@ -163,6 +166,7 @@ def to_answer(message: Any) -> Answer:
         frozen_steps=message.frozen_steps,
         keyframe_spacing_ns=message.keyframe_spacing_ns,
         times=ServerTimes(**{part: getattr(message, part) for part in ServerTimes.__slots__}),
+        ask_after_ns=message.ask_after_ns,
     )
 
 

@@ -15,20 +15,26 @@ from xinfer_ros.engine.front_end import FrontEnd
 from xinfer_ros.engine.link import EngineLink
 from xinfer_ros.engine.records import EngineSettings
 from xinfer_ros.engine.status import FrontEndSettings
+from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.ros.node_list import SERVER_NAME, SERVER_NAMESPACE
 from xinfer_ros.ros.process import NodeArguments, Stop, node_settings, run_process
 
 
 def _build(argv: Sequence[str], stop: Stop) -> Any:
     arguments, config = node_settings(ServerConfig, argv, SERVER_NAME, SERVER_NAMESPACE)
+    calibration = EngineSettings.from_config(config).device()
     # before rclpy is imported: loading the model takes longest
     first = EngineLink(EngineSettings.from_config(config)) if config.autostart else None
-    return _session(arguments, config, first, stop)
+    return _session(arguments, config, calibration, first, stop)
 
 
 @contextlib.contextmanager
 def _session(
-    arguments: NodeArguments, config: ServerConfig, first: EngineLink | None, stop: Stop
+    arguments: NodeArguments,
+    config: ServerConfig,
+    calibration: Calibration,
+    first: EngineLink | None,
+    stop: Stop,
 ) -> Iterator[tuple[list[Any], str]]:
     from rclpy.lifecycle import TransitionCallbackReturn
 
@@ -44,7 +50,7 @@ def _session(
         settings = EngineSettings.from_config(config)
         engine = EngineWatch(settings, first_epoch, limits, clock, fatal, first)
         decoders = ThreadPoolExecutor(config.decode_threads, 'decode')
-        front_end = FrontEndSettings.from_config(config, first_epoch)
+        front_end = FrontEndSettings.from_config(config, first_epoch, calibration)
         return FrontEnd(front_end, clock, engine, decoders, answer, announce)
 
     node = ServerNode(arguments.name, arguments.namespace, config, make_front_end)

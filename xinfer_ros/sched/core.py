@@ -51,7 +51,7 @@ class SchedulerCore(Protocol):
 
     def pace_ns(self, robot: int) -> int:
         """
-        Return how long after its last arrival a robot should ask again, 0 to leave it to the robot.
+        Return how long after its last arrival a robot should ask again, 0 to leave it to it.
 
         Called once for every request that ``complete`` has returned, in that order.
         """
@@ -67,6 +67,11 @@ class SchedulerCore(Protocol):
 
     def set_budget(self, key: int, budget_ns: int) -> None:
         """Change the response budget of a live request; others are ignored."""
+        ...
+
+    @property
+    def correction(self) -> Sequence[float]:
+        """Return the work that units of each stage turn out to hold, over the calibration's."""
         ...
 
     def keep_log(self, keep: bool) -> None:

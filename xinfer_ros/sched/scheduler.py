@@ -1,65 +1,142 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scheduler: live requests and their stages. Values in, decisions out."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from xinfer_ros.core.request import Request, Unit
+from xinfer_ros.core.request import MAX_BUDGET_NS, Request, Unit, retry_after_ns
 from xinfer_ros.core.stage import Stage
-from xinfer_ros.sched.policy import SchedulerView, SchedulingPolicy
+from xinfer_ros.predict.calibration import Calibration
+from xinfer_ros.predict.rate_table import Counts
+from xinfer_ros.sched.core import SchedulerCore
+
+NOBODY = 0  # key of a request that never came; those of requests are larger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """
+    A request whose last stage has ended.
+
+    :param ask_after_ns: how long after its arrival the robot should ask again, 0 as it likes [ns]
+    """
+
+    request: Request
+    ask_after_ns: int
 
 
 class Scheduler:
     """
-    Keeps every live request and asks the policy what starts next.
+    Keeps every live request; a scheduling policy, the core, says what starts.
 
-    A driver (engine, simulator, replay) calls it; it owns no thread, clock or randomness.
+    A driver (engine, simulator, replay) calls it; it owns no thread, clock or randomness. Times
+    must never fall.
 
-    :param policy: the scheduling policy
-    :param limits: units that may run at once on each lane
+    :param core: the scheduling policy with its state; used by nobody else
+    :param calibration: what the core was made of
+    :param limits: units that may run at once on each lane, as the core knows them
     """
 
-    def __init__(self, policy: SchedulingPolicy, limits: Mapping[Stage, int]) -> None:
-        self._policy = policy
-        self._limits = dict(limits)
-        self._ready: dict[Stage, list[Request]] = {stage: [] for stage in Stage}
+    def __init__(self, core: SchedulerCore, calibration: Calibration, limits: Counts) -> None:
+        self._core, self._calibration, self._limits = core, calibration, limits
+        self._live: dict[int, Request] = {}
+        self._waiting: dict[int, Stage] = {}
         self._running: dict[int, Unit] = {}
         self._cancelled: set[int] = set()
-        self._last_unit = 0
+        self._announced: dict[int, int] = {}  # robot: when it gives up what it has announced
+
+    @property
+    def waits(self) -> bool:
+        """
+        Return whether work waits beside a free lane, because the policy wants it so.
+
+        If so, ask again after a tick: what speaks against the work may pass without an event.
+        """
+        running = [0] * len(Stage)
+        for unit in self._running.values():
+            running[unit.stage] += 1
+        return any(running[stage] < self._limits[stage] for stage in self._waiting.values())
+
+    @property
+    def next_expiry_ns(self) -> int | None:
+        """Return when ``expire`` has something to do, None if nothing waits [ns]."""
+        waiting = (self._live[key].expires_ns for key in self._waiting)
+        return min((*waiting, *self._announced.values()), default=None)
+
+    @property
+    def slowdown(self) -> float:
+        """Return the work that units turn out to hold over that of the calibration."""
+        work = self._calibration.work_ms
+        seen = sum(w * c for w, c in zip(work, self._core.correction, strict=True))
+        return seen / sum(work)
+
+    def announce(
+        self, robot: int, arrival_ns: int, budget_ns: int, period_ns: int, now_ns: int
+    ) -> None:
+        """
+        Take in that a request has arrived and is being prepared; nothing can start by that.
+
+        :param robot: small number of the robot, 0, 1, ...
+        :param period_ns: ``TE``, least time between two requests of the robot [ns]
+        """
+        self._core.announce(
+            now_ns=now_ns,
+            robot=robot,
+            arrival_ns=arrival_ns,
+            budget_ns=budget_ns,
+            period_ns=period_ns,
+        )
+        self._announced[robot] = arrival_ns + retry_after_ns(budget_ns)
 
     def submit(self, request: Request, now_ns: int) -> None:
         """Take in a request whose inputs lie in its slot."""
-        self._ready[Stage.VIT].append(request)
+        self._announced.pop(request.robot, None)
+        self._core.submit(
+            now_ns=now_ns,
+            key=request.key,
+            robot=request.robot,
+            arrival_ns=request.arrival_ns,
+            budget_ns=request.budget_ns,
+            reserved_ns=request.reserved_ns,
+            period_ns=request.period_ns,
+        )
+        self._live[request.key] = request
+        self._waiting[request.key] = Stage.VIT
 
     def dispatch(self, now_ns: int) -> list[Unit]:
         """Return the units that start now, in this order."""
         started = []
-        while (work := self._policy.choose(self._view(), now_ns)) is not None:
-            self._last_unit += 1
-            unit = Unit(number=self._last_unit, stage=work.stage, requests=work.requests)
-            for request in work.requests:
-                self._ready[work.stage].remove(request)
-            self._running[unit.number] = unit
+        for number, stage, keys in self._core.dispatch(now_ns):
+            for key in keys:
+                del self._waiting[key]
+            requests = tuple(self._live[key] for key in keys)
+            unit = Unit(number=number, stage=Stage(stage), requests=requests)
+            self._running[number] = unit
             started.append(unit)
         return started
 
-    def complete(self, unit: Unit, now_ns: int) -> tuple[list[Request], list[Request]]:
+    def complete(self, unit: Unit, now_ns: int) -> tuple[list[Finished], list[Request]]:
         """
         Take in the end of a unit: its requests wait for the next stage, or are done.
 
         :returns: requests whose last stage ended, and cancelled ones whose slot is free now
         """
-        running = self._running.pop(unit.number)
+        del self._running[unit.number]
         finished, dropped = [], []
-        for request in running.requests:
-            following = running.stage.following
-            if request.key in self._cancelled:
-                self._cancelled.discard(request.key)
+        for key in self._core.complete(now_ns, unit.number):
+            ask_after_ns = self._core.pace_ns(self._live[key].robot)
+            is_cancelled = key in self._cancelled
+            request = self._end(key)
+            if is_cancelled:
                 dropped.append(request)
-            elif following is None:
-                finished.append(request)
             else:
-                self._ready[following].append(request)
+                finished.append(Finished(request=request, ask_after_ns=ask_after_ns))
+        for key in self._keys(unit):
+            if key in self._cancelled:
+                self._core.cancel(now_ns, key)
+                dropped.append(self._end(key))
+            elif key in self._live and unit.stage.following is not None:
+                self._waiting[key] = unit.stage.following
         return finished, dropped
 
     def cancel(self, key: int, now_ns: int) -> Request | None:
@@ -68,46 +145,55 @@ class Scheduler:
 
         :returns: the request if its slot is free now; None if it runs or is not known
         """
-        for waiting in self._ready.values():
-            for request in waiting:
-                if request.key == key:
-                    waiting.remove(request)
-                    return request
-        if any(r.key == key for unit in self._running.values() for r in unit.requests):
+        if key in self._waiting:
+            self._core.cancel(now_ns, key)
+            return self._end(key)
+        if key in self._live:
             self._cancelled.add(key)
         return None
 
     def expire(self, now_ns: int) -> list[Request]:
         """Drop and return waiting requests that nobody waits for any more."""
-        expired = []
-        for stage, waiting in self._ready.items():
-            late = [request for request in waiting if now_ns >= request.expires_ns]
-            if late:
-                self._ready[stage] = [r for r in waiting if now_ns < r.expires_ns]
-                expired += late
-        return expired
+        for robot in [r for r, at_ns in self._announced.items() if now_ns >= at_ns]:
+            self._never_came(robot, now_ns)
+        late = [key for key in self._waiting if now_ns >= self._live[key].expires_ns]
+        for key in late:
+            self._core.cancel(now_ns, key)
+        return [self._end(key) for key in late]
 
     def fail(self, unit: Unit, now_ns: int) -> list[Request]:
         """Take in the failure of a unit; return its requests, which are gone."""
-        running = self._running.pop(unit.number)
-        self._cancelled -= {request.key for request in running.requests}
-        return list(running.requests)
+        del self._running[unit.number]
+        self._core.withdraw(now_ns, unit.number)
+        return [self._end(key) for key in self._keys(unit)]
 
-    def set_budget(self, key: int, budget_ns: int, now_ns: int) -> None:
+    def set_budget(self, key: int, budget_ns: int) -> None:
         """Change the response budget of a request that waits or runs; others are ignored."""
-        for waiting in self._ready.values():
-            for index, request in enumerate(waiting):
-                if request.key == key:
-                    waiting[index] = replace(request, budget_ns=budget_ns)
-        for number, unit in self._running.items():
-            if any(request.key == key for request in unit.requests):
-                requests = tuple(
-                    replace(r, budget_ns=budget_ns) if r.key == key else r for r in unit.requests
-                )
-                self._running[number] = replace(unit, requests=requests)
+        if key in self._live:
+            self._core.set_budget(key, budget_ns)
+            self._live[key] = replace(self._live[key], budget_ns=budget_ns)
 
-    def _view(self) -> SchedulerView:
-        running = list(self._running.values())
-        used = {stage: sum(unit.stage is stage for unit in running) for stage in Stage}
-        free = {stage: self._limits[stage] - used[stage] for stage in Stage}
-        return SchedulerView(ready=self._ready, running=running, free=free)
+    @staticmethod
+    def _keys(unit: Unit) -> Iterable[int]:
+        return (request.key for request in unit.requests)
+
+    def _end(self, key: int) -> Request:
+        """Forget a request that the core has forgotten."""
+        request = self._live.pop(key)
+        self._waiting.pop(key, None)
+        self._cancelled.discard(key)
+        return request
+
+    def _never_came(self, robot: int, now_ns: int) -> None:
+        """Let the core stop waiting for an announced request, and foresee none of the robot."""
+        del self._announced[robot]
+        self._core.submit(
+            now_ns=now_ns,
+            key=NOBODY,
+            robot=robot,
+            arrival_ns=now_ns,
+            budget_ns=MAX_BUDGET_NS,
+            reserved_ns=0,
+            period_ns=MAX_BUDGET_NS,
+        )
+        self._core.cancel(now_ns, NOBODY)

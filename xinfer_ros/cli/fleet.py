@@ -1,63 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``xinfer``."""
+"""The commands ``xinfer fleet`` and ``xinfer replay``: real processes on recorded episodes."""
 
 import argparse
 import os
-import signal
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
-from xinfer_ros.config import ExecutorConfig, ReplayConfig, ServerConfig, describe
+from xinfer_ros.cli.arguments import Commands, seconds, whole_number
+from xinfer_ros.cli.console import output_console
 from xinfer_ros.core.clock import MonotonicClock
-from xinfer_ros.errors import XinferError
 from xinfer_ros.ros.node_list import DEFAULT_ROBOTS, ROBOTS_PER_PROCESS
 
-SETTINGS = {'server': ServerConfig, 'executor': ExecutorConfig, 'replay': ReplayConfig}
-PLAIN_WIDTH = 120
 
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """
-    Run a command.
-
-    :param argv: arguments; those of the process if None
-    :returns: exit code: 0 good, 1 a bad run, 2 a mistake that the user can mend
-    """
-    arguments = _parser().parse_args(argv)
-    _isolate()
-    # Ctrl-C even where a script has left it ignored, a supervisor, a terminal that closes
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
-    try:
-        code: int = arguments.run(arguments)
-    except XinferError as error:
-        print(f'xinfer: {error}', file=sys.stderr)
-        return 2
-    except ModuleNotFoundError as error:
-        print(
-            f'xinfer: {error.name} is not installed; pip install "xinfer-ros[all]" has everything '
-            'that a server and a replay need',
-            file=sys.stderr,
-        )
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    return code
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog='xinfer', description='Serve fleets of robots that run vision-language-action models.'
-    )
-    commands = parser.add_subparsers(required=True, metavar='COMMAND')
+def add_commands(commands: Commands) -> None:
+    """Add ``fleet`` and ``replay``."""
     fleet = commands.add_parser(
         'fleet',
         help='run a server and robots that replay recorded episodes',
@@ -68,10 +25,10 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     fleet.add_argument(
-        '--robots', type=_whole_number(1, 128), default=DEFAULT_ROBOTS, help='number of robots'
+        '--robots', type=whole_number(1, 128), default=DEFAULT_ROBOTS, help='number of robots'
     )
-    fleet.add_argument('--duration', type=_seconds, default=30.0, help='time that counts [s]')
-    fleet.add_argument('--warm-up', type=_seconds, default=3.0, help='time that does not [s]')
+    fleet.add_argument('--duration', type=seconds, default=30.0, help='time that counts [s]')
+    fleet.add_argument('--warm-up', type=seconds, default=3.0, help='time that does not [s]')
     fleet.add_argument(
         '--bags', nargs='+', default=None, metavar='BAG',
         help='recordings, folders or names of shipped episodes (all shipped ones)',
@@ -82,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     fleet.add_argument('--model', choices=('tiny', 'echo'), default=None, help='model to serve')
     fleet.add_argument(
-        '--robots-per-process', type=_whole_number(1, 64), default=ROBOTS_PER_PROCESS,
+        '--robots-per-process', type=whole_number(1, 64), default=ROBOTS_PER_PROCESS,
         help='robots that share a process',
     )  # fmt: skip
     fleet.add_argument(
@@ -93,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         '--kill', choices=('server', 'engine'), default='',
         help='kill a process during the run and see that every robot comes back',
     )  # fmt: skip
-    fleet.add_argument('--kill-at', type=_seconds, default=4.0, help='when to kill [s]')
+    fleet.add_argument('--kill-at', type=seconds, default=4.0, help='when to kill [s]')
     fleet.add_argument('--verbose', action='store_true', help='show the log of every process')
     fleet.set_defaults(run=_fleet)
     replay = commands.add_parser(
@@ -108,38 +65,8 @@ def _parser() -> argparse.ArgumentParser:
     replay.add_argument('--namespace', default='/r0', help='namespace of the robot')
     replay.add_argument('--rate', type=float, default=1.0, help='speed, 1 as recorded')
     replay.add_argument('--once', action='store_true', help='end with the bag')
-    replay.add_argument('--start-offset', type=_seconds, default=0.0, help='where to begin [s]')
+    replay.add_argument('--start-offset', type=seconds, default=0.0, help='where to begin [s]')
     replay.set_defaults(run=_replay)
-    settings = commands.add_parser(
-        'settings', help='show every setting of a node with default, bounds and meaning'
-    )
-    settings.add_argument('node', choices=tuple(SETTINGS), help='which node')
-    settings.set_defaults(run=_settings)
-    return parser
-
-
-def _whole_number(low: int, high: int):  # type: ignore[no-untyped-def]
-    def parse(text: str) -> int:
-        if not text.isdigit() or not low <= int(text) <= high:
-            raise argparse.ArgumentTypeError(f'{text!r}: a whole number from {low} to {high}')
-        return int(text)
-
-    return parse
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 86400:
-        raise argparse.ArgumentTypeError(f'{text!r}: seconds, 0 to 86400')
-    return seconds
-
-
-def _console() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=PLAIN_WIDTH)
 
 
 def _isolate() -> None:
@@ -149,6 +76,7 @@ def _isolate() -> None:
 
 
 def _fleet(arguments: argparse.Namespace) -> int:
+    _isolate()
     from xinfer_ros.episodes.bag import find_bag, shipped_bags
     from xinfer_ros.fleet.run import FleetRun, RunFailedError, RunPlan
     from xinfer_ros.ros.monitor import Monitor
@@ -156,7 +84,7 @@ def _fleet(arguments: argparse.Namespace) -> int:
     from xinfer_ros.ros.process import share_folder
     from xinfer_ros.ros.process_group import ProcessGroup
 
-    console = _console()
+    console = output_console()
     shipped = share_folder() / 'episodes'
     bags = arguments.bags or list(shipped_bags(shipped))
     config = share_folder() / 'config'
@@ -224,6 +152,7 @@ class _LogLines:
 
 
 def _replay(arguments: argparse.Namespace) -> int:
+    _isolate()
     from xinfer_ros.ros.node_list import NodeSpec
     from xinfer_ros.ros.process_group import command
 
@@ -240,17 +169,3 @@ def _replay(arguments: argparse.Namespace) -> int:
     )
     line = command(spec)
     os.execv(line[0], line)
-
-
-def _settings(arguments: argparse.Namespace) -> int:
-    table = Table(title=f'Settings of the {arguments.node} node', title_justify='left')
-    for name in ('key', 'default', 'allowed', 'meaning'):
-        table.add_column(name, overflow='fold')
-    for row in describe(SETTINGS[arguments.node]):
-        table.add_row(*row)
-    _console().print(table)
-    return 0
-
-
-if __name__ == '__main__':
-    raise SystemExit(main())

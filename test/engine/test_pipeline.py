@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pipeline step by step, in simulated time and without a thread."""
+
+import pytest
+
+from xinfer_ros.core.request import Request, Unit
+from xinfer_ros.core.stage import Stage
+from xinfer_ros.engine.lane import UnitEnd
+from xinfer_ros.engine.pipeline import BEAT_NS, TICK_NS, Pipeline
+from xinfer_ros.engine.records import (
+    Announce,
+    Beat,
+    Cancel,
+    Done,
+    Dropped,
+    Record,
+    SetBudget,
+    Submit,
+)
+from xinfer_ros.errors import ModelError, Reason, Rejected
+from xinfer_ros.predict.calibration import load_calibration
+from xinfer_ros.sched.registry import make_scheduler
+
+MS = 1_000_000
+
+
+class Bench:
+    """A pipeline with what it has issued and sent; a test plays the lanes."""
+
+    def __init__(self, policy: str = 'fifo') -> None:
+        self.issued: list[Unit] = []
+        self.sent: list[Record] = []
+        scheduler = make_scheduler(policy, load_calibration('paper'))
+        self.pipeline = Pipeline(scheduler, self.issued.append, self.sent.append)
+
+    def submit(self, key: int, now_ns: int, budget_ns: int = 180 * MS) -> None:
+        """Hand in a request that has just arrived."""
+        request = Request(
+            key=key, robot=key, slot=key, arrival_ns=now_ns, budget_ns=budget_ns,
+            reserved_ns=4 * MS, period_ns=180 * MS,
+        )  # fmt: skip
+        self.pipeline.step(Submit(request=request), now_ns)
+
+    def end(self, unit: Unit, now_ns: int, error: Exception | None = None) -> None:
+        """Let a unit end that has taken 3 ms."""
+        end = UnitEnd(unit=unit, started_ns=now_ns - 3 * MS, ended_ns=now_ns, error=error)
+        self.pipeline.step(end, now_ns)
+
+    def results(self) -> list[Record]:
+        """Return what was sent but for signs of life."""
+        return [record for record in self.sent if not isinstance(record, Beat)]
+
+
+def test_request_passes_the_lanes_and_its_time_is_told_by_part() -> None:
+    bench = Bench()
+    bench.submit(1, 0)
+    for stage in Stage:
+        assert bench.issued[-1].stage is stage
+        bench.end(bench.issued[-1], (stage + 1) * 5 * MS)
+    (done,) = bench.results()
+    assert done == Done(
+        key=1,
+        queue_ns=6 * MS,
+        vit_ns=3 * MS,
+        prefill_ns=3 * MS,
+        action_ns=3 * MS,
+        ask_after_ns=0,
+    )
+
+
+def test_idle_engine_wakes_for_its_sign_of_life_alone() -> None:
+    bench = Bench()
+    for beat in range(4):
+        assert bench.pipeline.wake_ns == beat * BEAT_NS
+        bench.pipeline.step(None, beat * BEAT_NS)
+    assert bench.sent == [Beat(oldest_unit_ns=0, slowdown=1.0)] * 4
+
+
+def test_sign_of_life_tells_the_age_of_the_oldest_unit() -> None:
+    bench = Bench()
+    bench.submit(1, 0)
+    bench.submit(2, 100 * MS)
+    bench.pipeline.step(None, BEAT_NS)
+    assert bench.sent[-1] == Beat(oldest_unit_ns=BEAT_NS, slowdown=1.0)
+
+
+def _held_back() -> Bench:
+    """Return a pipeline whose policy holds a patient request back for an urgent one."""
+    bench = Bench('slack_gate')
+    bench.submit(1, 0, 60 * MS)
+    bench.submit(2, 0, 400 * MS)
+    assert [unit.requests[0].key for unit in bench.issued] == [1]
+    return bench
+
+
+def test_work_that_the_policy_holds_back_is_looked_at_again_after_each_tick() -> None:
+    bench = _held_back()
+    for tick in (1, 2, 3):
+        assert bench.pipeline.wake_ns == tick * TICK_NS
+        bench.pipeline.step(None, tick * TICK_NS)
+    assert len(bench.issued) == 1
+
+
+def test_an_event_between_two_ticks_does_not_put_off_the_next_one() -> None:
+    bench = _held_back()
+    bench.pipeline.step(SetBudget(key=1, budget_ns=61 * MS), TICK_NS // 2)
+    assert bench.pipeline.wake_ns == TICK_NS
+
+
+def test_announcement_alone_starts_nothing() -> None:
+    bench = _held_back()
+    announce = Announce(robot=3, arrival_ns=MS, budget_ns=90 * MS, period_ns=180 * MS)
+    bench.pipeline.step(announce, MS)
+    assert len(bench.issued) == 1
+    assert bench.results() == []
+    assert bench.pipeline.wake_ns == TICK_NS
+
+
+def test_engine_wakes_when_a_request_that_waits_expires() -> None:
+    bench = Bench()
+    for key in range(1, 5):  # the lane of ViT takes three
+        bench.submit(key, 0)
+    bench.pipeline.step(None, 400 * MS)  # a sign of life; the next one is due at 650 ms
+    assert bench.pipeline.wake_ns == 500 * MS
+    bench.pipeline.step(None, 500 * MS)
+    (dropped,) = bench.results()
+    assert isinstance(dropped, Dropped)
+    assert (dropped.key, dropped.reason) == (4, Reason.EXPIRED)
+
+
+def test_cancelled_request_that_runs_is_dropped_at_the_boundary() -> None:
+    bench = Bench()
+    bench.submit(1, 0)
+    bench.pipeline.step(Cancel(key=1), MS)
+    assert bench.results() == []
+    bench.end(bench.issued[0], 5 * MS)
+    assert bench.results() == [Dropped(key=1, reason=Reason.SUPERSEDED, detail='')]
+    assert len(bench.issued) == 1
+
+
+def test_refusal_of_a_stage_does_not_count_as_a_failure_of_the_device() -> None:
+    bench = Bench()
+    for key in range(1, 20):
+        bench.submit(key, key * MS)
+        bench.end(bench.issued[-1], key * MS, Rejected(Reason.REJECTED_INSTRUCTION, 'too long'))
+    reasons = [r.reason for r in bench.results() if isinstance(r, Dropped)]
+    assert reasons == [Reason.REJECTED_INSTRUCTION] * 19
+
+
+def test_device_is_past_help_after_five_failures_in_a_row_and_not_before() -> None:
+    bench = Bench()
+    for key in range(1, 6):
+        bench.submit(key, key * MS)
+        if key == 5:
+            with pytest.raises(ModelError, match='5 units in a row'):
+                bench.end(bench.issued[-1], key * MS, RuntimeError('broken'))
+        else:
+            bench.end(bench.issued[-1], key * MS, RuntimeError('broken'))

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random devices, settings and sequences of events that bring scheduler cores into many states."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from xinfer_ros.core.stage import Stage
+from xinfer_ros.predict.calibration import MAX_BATCH, Calibration
+from xinfer_ros.predict.rate_table import Demands
+from xinfer_ros.sched.core import SchedulerCore
+from xinfer_ros.sched.decision import Verdict
+from xinfer_ros.sched.settings import PolicySettings, policy_settings
+
+MS = 1_000_000
+Changes = Callable[[Random], dict[str, Any]]
+
+
+def random_device(random: Random) -> Calibration:
+    """Return a device with random demands, bounds, times and batch columns."""
+
+    def three(low: float, high: float) -> tuple[float, float, float]:
+        return random.uniform(low, high), random.uniform(low, high), random.uniform(low, high)
+
+    demands = Demands(
+        bound=(random.randint(1, 4), random.randint(1, 6), random.randint(1, 6)),
+        demand=three(0.05, 0.9),
+        sharpness=random.uniform(1.0, 4.0),
+        contention=random.choice([0.0, random.uniform(0.0, 0.1)]),
+        same_stage_contention=random.choice([0.0, random.uniform(0.0, 0.3)]),
+        exponent=three(0.5, 1.5),
+    )
+
+    def batch() -> tuple[float, ...]:
+        size = random.choice([1, 1, random.randint(2, MAX_BATCH)])
+        return (1.0, *sorted(random.uniform(1.0, size) for _ in range(size - 1)))
+
+    return Calibration(
+        name='random',
+        device='none',
+        model='none',
+        source='drawn',
+        work_ms=three(1.0, 20.0),
+        overhead_ms=three(0.0, 3.0),
+        output_ms=random.uniform(0.0, 3.0),
+        front_end_ms=random.uniform(0.0, 12.0),
+        reserved_ms=random.uniform(0.0, 8.0),
+        rates=demands.rates(),
+        batch_work=(batch(), batch(), batch()),
+    )
+
+
+def _plain(random: Random) -> dict[str, Any]:
+    return {'learning_rate': random.choice([0.0, 0.02, 0.3])}
+
+
+def _limits(random: Random) -> dict[str, Any]:
+    limits = tuple(random.randint(1, 6) for _ in Stage)
+    return {'lane_limits': limits, 'interference_model': random.random() < 0.8}
+
+
+def _gate(random: Random) -> dict[str, Any]:
+    return _limits(random) | {'threshold_ms': random.choice([0.0, random.uniform(5.0, 120.0)])}
+
+
+def _foresight(random: Random) -> dict[str, Any]:
+    choose = random.choice
+    return {
+        'learning_rate': choose([0.0, 0.02, 0.3]),
+        'tolerance': choose([0.0, 0.03, 0.3]),
+        'tries': random.randint(0, 4),
+        'shed_at': choose([0.05, 0.5, 1.0]),
+        'shed_gain': choose([0.02, 0.3]),
+        'shed_share': choose([0.005, 0.05, 0.5]),
+        'shed_burst': choose([0.0, 1.0, 20.0]),
+        'spare_ms': choose([0.0, 100.0, 1000.0]),
+        'hopeless_budgets': choose([0.0, 0.9, 2.0]),
+        'pacing': choose([True, True, False]),
+        'pacing_spread': choose([0.0, 0.05, 0.3]),
+        'pacing_step_ms': choose([1.0, 5.0]),
+        'gone_ms': choose([50.0, 500.0]),
+    }
+
+
+def _changed(**changes: bool) -> Changes:
+    return lambda random: _plain(random) | changes
+
+
+# name of a case: the scheduling policy and what of its settings is drawn
+CASES: dict[str, tuple[str, Changes]] = {
+    'fifo': ('fifo', _plain),
+    'edf': ('edf', _limits),
+    'slack_gate': ('slack_gate', _gate),
+    'xinfer': ('xinfer', _plain),
+    'xinfer without interference': ('xinfer', _changed(interference_model=False)),
+    'xinfer with strict gating': ('xinfer', _changed(strict_gating=True)),
+    'xinfer not arrival-aware': ('xinfer', _changed(arrival_aware=False)),
+    'xinfer at the entry only': ('xinfer', _changed(entry_only=True)),
+    'xinfer with zero-slack promotion': ('xinfer', _changed(zero_slack_promotion=True)),
+    'foresight': ('foresight', _foresight),
+    'foresight without interference': ('foresight', _changed(interference_model=False)),
+    'foresight_shed': ('foresight_shed', _foresight),
+}
+
+
+@dataclass(kw_only=True)
+class Robot:
+    """What the events know of a robot: a request that is prepared, and when its last arrived."""
+
+    announced: tuple[int, int] | None = None  # arrival, budget
+    last_arrival_ns: int = -1
+    live: set[int] = field(default_factory=set)
+
+
+class RandomFleet:
+    """
+    Draws one event after the other and tells several cores the same; all must answer the same.
+
+    :param robots: their number, drawn by default
+    :param states: dispatches, each of them of another state
+    :param batches: units that held more than one request
+    :param verdicts: how often each was given
+    """
+
+    def __init__(
+        self,
+        random: Random,
+        device: Calibration,
+        cores: list[SchedulerCore],
+        robots: int | None = None,
+    ) -> None:
+        self.states = 0
+        self.batches = 0
+        self.verdicts: Counter[Verdict] = Counter()
+        self._random = random
+        self._device = device
+        self._cores = cores
+        self._now_ns = random.choice([0, random.randrange(10**15)])
+        self._ending = random.uniform(0.1, 0.4)  # share of events that end a unit: few jam it
+        count = random.choice([random.randint(1, 12), random.randint(12, 30)])
+        self._robots = [Robot() for _ in range(robots or count)]
+        self._budgets_ns = [
+            round(random.uniform(0.7, 12.0) * device.alone_ms * MS)
+            for _ in range(random.randint(1, 4))
+        ]
+        self._period_ns = round(random.uniform(1.0, 6.0) * device.alone_ms * MS)
+        self._owner: dict[int, int] = {}  # robot of each live request
+        self._units: dict[int, tuple[int, ...]] = {}  # keys, by number
+        self._last_key = 0
+        for core in cores:
+            core.keep_log(True)
+
+    def run(self, events: int) -> None:
+        """Let so many things happen."""
+        for _ in range(events):
+            self._pass_time()
+            self._event()
+            self._dispatch()
+
+    def _same(self, call: Callable[[SchedulerCore], Any]) -> Any:
+        """Return what every core answers."""
+        answers = [call(core) for core in self._cores]
+        for other in answers[1:]:
+            assert other == answers[0]
+        return answers[0]
+
+    def _pass_time(self) -> None:
+        random = self._random
+        kind = random.random()
+        if kind < 0.7:
+            self._now_ns += round(random.uniform(0.0, 3.0) * MS)
+        elif kind < 0.85:
+            self._now_ns += round(random.expovariate(0.1) * MS)
+        elif kind < 0.86:
+            self._now_ns += round(random.uniform(50.0, 800.0) * MS)
+
+    def _event(self) -> None:
+        kind = self._random.random()
+        if kind < self._ending:
+            self._complete()
+        elif kind < 0.65:
+            self._announce()
+        elif kind < 0.92:
+            self._submit()
+        elif kind < 0.94:
+            self._cancel()
+        elif kind < 0.95:
+            self._withdraw()
+        elif kind < 0.99:
+            self._set_budget()
+
+    def _announce(self) -> None:
+        number = self._random.randrange(len(self._robots))
+        robot = self._robots[number]
+        superseding = self._random.random() < 0.1
+        arrival_ns = self._now_ns - self._random.choice([0, 0, self._random.randrange(MS)])
+        if robot.announced or (robot.live and not superseding):
+            return
+        if arrival_ns <= robot.last_arrival_ns:  # a robot never sends twice at once
+            return
+        robot.last_arrival_ns = arrival_ns
+        budget_ns = self._random.choice(self._budgets_ns)
+        robot.announced = arrival_ns, budget_ns
+        for core in self._cores:
+            core.announce(
+                now_ns=self._now_ns,
+                robot=number,
+                arrival_ns=arrival_ns,
+                budget_ns=budget_ns,
+                period_ns=self._period_ns,
+            )
+
+    def _submit(self) -> None:
+        announced = [n for n, robot in enumerate(self._robots) if robot.announced]
+        if not announced:
+            return
+        number = self._random.choice(announced)
+        robot = self._robots[number]
+        assert robot.announced is not None
+        arrival_ns, budget_ns = robot.announced
+        robot.announced = None
+        self._last_key += 1
+        robot.live.add(self._last_key)
+        self._owner[self._last_key] = number
+        for core in self._cores:
+            core.submit(
+                now_ns=self._now_ns,
+                key=self._last_key,
+                robot=number,
+                arrival_ns=arrival_ns,
+                budget_ns=budget_ns,
+                reserved_ns=round(self._device.reserved_ms * MS),
+                period_ns=self._period_ns,
+            )
+
+    def _forget(self, key: int) -> int:
+        number = self._owner.pop(key)
+        self._robots[number].live.remove(key)
+        return number
+
+    def _complete(self) -> None:
+        if self._units:
+            number = self._random.choice(list(self._units))
+            del self._units[number]
+            for key in self._same(lambda core: list(core.complete(self._now_ns, number))):
+                robot = self._forget(key)
+                self._same(lambda core, robot=robot: core.pace_ns(robot))
+            self._same(lambda core: list(core.correction))
+
+    def _some_key(self) -> int:
+        return self._random.choice([*self._owner, self._last_key + 1])
+
+    def _cancel(self) -> None:
+        key = self._some_key()
+        if self._same(lambda core: core.cancel(self._now_ns, key)):
+            self._forget(key)
+
+    def _withdraw(self) -> None:
+        if self._units:
+            number = self._random.choice(list(self._units))
+            for key in self._units.pop(number):
+                self._forget(key)
+            for core in self._cores:
+                core.withdraw(self._now_ns, number)
+
+    def _set_budget(self) -> None:
+        key, budget_ns = self._some_key(), self._random.choice(self._budgets_ns)
+        for core in self._cores:
+            core.set_budget(key, budget_ns)
+
+    def _dispatch(self) -> None:
+        self.states += 1
+        units = self._same(
+            lambda core: [(n, s, tuple(keys)) for n, s, keys in core.dispatch(self._now_ns)]
+        )
+        for number, _, keys in units:
+            self._units[number] = keys
+            self.batches += len(keys) > 1
+        for decision in self._same(lambda core: list(core.take_decisions())):
+            self.verdicts[Verdict(decision[3])] += 1
+
+
+def random_settings(random: Random, device: Calibration, case: str) -> PolicySettings:
+    """Return settings of a case for a device."""
+    policy, changes = CASES[case]
+    return policy_settings(policy, device, **changes(random))

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulated rounds, run on all cores of this machine."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass, replace
+from types import TracebackType
+
+import numpy as np
+
+from xinfer_ros.core.clock import MonotonicClock
+from xinfer_ros.errors import ConfigError, XinferError
+from xinfer_ros.fleet.records import RoundRecord
+from xinfer_ros.predict.audit import audit
+from xinfer_ros.predict.calibration import Calibration
+from xinfer_ros.sched.settings import PolicySettings
+from xinfer_ros.sim.metrics import BUDGET, RECEIVED, SENT, Responses
+from xinfer_ros.sim.scenario import Round, draw_scenario
+from xinfer_ros.sim.simulation import SimulationResult, simulate
+from xinfer_ros.sim.workload import Workload
+from xinfer_ros.sim.world import World
+
+QUANTILES = 201
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundTask:
+    """
+    One round that is to be simulated.
+
+    :param policy: name under which it is reported, that of the scheduling policy or of a variant
+    :param robots: number of robots, those of bursts aside
+    :param number: of the round, from 1
+    :param audited: whether predictions are compared with the truth, which takes longer
+    """
+
+    policy: str
+    settings: PolicySettings
+    workload: Workload
+    robots: int
+    number: int
+    seed: int
+    calibration: Calibration
+    world: World
+    round: Round
+    audited: bool = False
+
+    @property
+    def workload_of_robots(self) -> Workload:
+        """Return the workload with as many robots as asked for, whatever its own number is."""
+        return replace(self.workload, robots=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencyCurve:
+    """
+    The latencies of one budget class.
+
+    :param quantiles_ms: evenly from the least to the largest latency, ``QUANTILES`` of them [ms]
+    """
+
+    budget_ms: float
+    quantiles_ms: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundResult:
+    """What a round came to, with the latencies of each budget class."""
+
+    record: RoundRecord
+    curves: tuple[LatencyCurve, ...]
+
+
+def run_round(task: RoundTask) -> RoundResult:
+    """
+    Simulate a round.
+
+    :raises ConfigError: if the round is too short for any response
+    """
+    calibration, clock = task.calibration, MonotonicClock()
+    scenario = draw_scenario(
+        task.workload_of_robots,
+        task.robots,
+        calibration,
+        seed=task.seed,
+        world=task.world,
+        round=task.round,
+    )
+    begin_ns = clock.now_ns()
+    result = simulate(scenario, calibration, task.settings, keep_transitions=task.audited)
+    wall_s = max(clock.now_ns() - begin_ns, 1) / 1e9
+    try:
+        metrics = result.metrics(scenario)
+    except ValueError as error:
+        raise ConfigError(
+            f'{error}: {task.round.warm_up_s:g} s to {task.round.end_s:g} s is too short for '
+            f'{task.robots} robots; choose a later end'
+        ) from error
+    values = asdict(metrics)
+    values.pop('mean_ms')
+    record = RoundRecord(
+        policy=task.policy,
+        workload=task.workload.name,
+        robots=task.robots,
+        round=task.number,
+        seed=task.seed,
+        calibration=calibration.name,
+        mae_ms=_mae_ms(result, calibration) if task.audited else None,
+        real_time_factor=task.round.end_s / wall_s,
+        **values,
+    )
+    return RoundResult(record=record, curves=_curves(result.responses, task.round))
+
+
+def _mae_ms(result: SimulationResult, calibration: Calibration) -> float | None:
+    found = audit(result.transitions, calibration)
+    return found.mae_ms() if len(found.error_ms) else None
+
+
+def _curves(responses: Responses, round: Round) -> tuple[LatencyCurve, ...]:
+    sent = responses[:, SENT]
+    window = responses[(sent >= round.warm_up_s * 1e9) & (sent < round.end_s * 1e9)]
+    latency = (window[:, RECEIVED] - window[:, SENT]) / 1e6
+    shares = np.linspace(0.0, 1.0, QUANTILES)
+    return tuple(
+        LatencyCurve(
+            budget_ms=float(budget / 1e6),
+            quantiles_ms=tuple(np.quantile(latency[window[:, BUDGET] == budget], shares).tolist()),
+        )
+        for budget in np.unique(window[:, BUDGET])
+    )
+
+
+class RoundPool:
+    """
+    Runs rounds in processes of its own; used as a context.
+
+    :param jobs: number of processes, 1 for none but this one, None for one a core
+    """
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self._jobs = jobs or len(os.sched_getaffinity(0))
+        self._executor: ProcessPoolExecutor | None = None
+        self._others = set(multiprocessing.active_children())
+
+    def __enter__(self) -> 'RoundPool':
+        """Return this pool."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the processes, at once if something went wrong."""
+        if self._executor is None:
+            return
+        self._executor.shutdown(wait=error is None, cancel_futures=True)
+        if error is not None:
+            for process in set(multiprocessing.active_children()) - self._others:
+                process.terminate()
+
+    def run(
+        self, tasks: Sequence[RoundTask], done: Callable[[RoundResult], None] | None = None
+    ) -> list[RoundResult]:
+        """
+        Return the results of rounds, in the order of their tasks.
+
+        :param done: called with each result when it is there, in any order
+        :raises ConfigError: if a round cannot be simulated as asked
+        :raises XinferError: if a process has died
+        """
+        tell = done or (lambda result: None)
+        if self._jobs == 1 or (len(tasks) == 1 and self._executor is None):
+            results = []
+            for task in tasks:
+                results.append(run_round(task))
+                tell(results[-1])
+            return results
+        if self._executor is None:
+            self._executor = ProcessPoolExecutor(
+                self._jobs, multiprocessing.get_context('spawn'), _leave_ctrl_c_to_the_parent
+            )
+        futures = [self._executor.submit(run_round, task) for task in tasks]
+        try:
+            for future in as_completed(futures):
+                tell(future.result())
+        except BrokenProcessPool as error:
+            raise XinferError(
+                'a process that simulates rounds has died, perhaps for want of memory; '
+                'try --jobs 1'
+            ) from error
+        return [future.result() for future in futures]
+
+
+def _leave_ctrl_c_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads by name, and those that a file of recorded budgets tells of."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from xinfer_ros.errors import ConfigError
+from xinfer_ros.sim.workload import Workload, make_workload
+
+NEEDED = 'budgets in ms are needed, one a line or a JSON list'
+
+
+def load_workload(name: str) -> Workload:
+    """
+    Return a workload: by its name, ``constant:MS``, or ``trace:FILE``.
+
+    :raises ConfigError: if there is none, or its file tells of no budgets
+    """
+    kind, _, file = name.partition(':')
+    return make_workload(name, _budgets_ms(Path(file)) if kind == 'trace' and file else ())
+
+
+def _budgets_ms(path: Path) -> tuple[float, ...]:
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise ConfigError(f'trace {path} cannot be read: {error.strerror}') from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f'trace {path} is no text; {NEEDED}') from error
+    try:
+        if text.lstrip().startswith('['):
+            values: list[Any] = json.loads(text)
+            budgets = tuple(float(value) for value in values)
+        else:
+            budgets = tuple(float(line) for line in text.splitlines() if line.strip())
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f'trace {path}: {error}; {NEEDED}') from error
+    if not budgets:
+        raise ConfigError(f'trace {path} is empty; {NEEDED}')
+    return budgets

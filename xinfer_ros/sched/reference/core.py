@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""State and policy together, driven in integer nanoseconds: the readable scheduler core."""
+
+from collections.abc import Sequence
+
+from xinfer_ros.core.stage import Stage
+from xinfer_ros.errors import ConfigError
+from xinfer_ros.predict.calibration import Calibration
+from xinfer_ros.sched.core import DecisionTuple, SchedulerCore
+from xinfer_ros.sched.reference.foresight import Foresight
+from xinfer_ros.sched.reference.policy import Policy
+from xinfer_ros.sched.reference.priority import Edf, Fifo, SlackGate
+from xinfer_ros.sched.reference.shared_slack import SharedSlack
+from xinfer_ros.sched.reference.state import State
+from xinfer_ros.sched.settings import (
+    EdfSettings,
+    FifoSettings,
+    ForesightSettings,
+    PolicySettings,
+    SlackGateSettings,
+    XInferSettings,
+)
+
+
+def reference_core(calibration: Calibration, settings: PolicySettings) -> SchedulerCore:
+    """
+    Return a readable core for one device; it decides as ``native_core`` does, only slower.
+
+    :raises ConfigError: if the policy has no readable implementation
+    """
+    state = State(calibration, settings.limits(calibration), settings)
+    return ReferenceCore(state, _policy(state, settings))
+
+
+def _policy(state: State, settings: PolicySettings) -> Policy:
+    match settings:
+        case FifoSettings():
+            return Fifo(state)
+        case EdfSettings():
+            return Edf(state)
+        case SlackGateSettings():
+            return SlackGate(state, settings.threshold_ms)
+        case XInferSettings():
+            return SharedSlack(state, settings)
+        case ForesightSettings():
+            return Foresight(state, settings)
+        case _:
+            raise ConfigError(f'scheduling policy {settings.name} has no readable implementation')
+
+
+class ReferenceCore:
+    """A scheduling policy and its state; the protocol is ``sched.core.SchedulerCore``."""
+
+    def __init__(self, state: State, policy: Policy) -> None:
+        self._state = state
+        self._policy = policy
+        self._origin_ns: int | None = None
+        self._log: list[DecisionTuple] = []
+
+    def _ms(self, ns: int) -> float:
+        if self._origin_ns is None:
+            self._origin_ns = ns
+        return (ns - self._origin_ns) * 1e-6
+
+    def announce(
+        self, *, now_ns: int, robot: int, arrival_ns: int, budget_ns: int, period_ns: int
+    ) -> None:
+        """Take in that a request has arrived and is prepared on the CPU."""
+        self._state.announce(
+            self._ms(now_ns),
+            robot=robot,
+            arrival=self._ms(arrival_ns),
+            budget=budget_ns * 1e-6,
+            period=period_ns * 1e-6,
+        )
+
+    def submit(
+        self,
+        *,
+        now_ns: int,
+        key: int,
+        robot: int,
+        arrival_ns: int,
+        budget_ns: int,
+        reserved_ns: int,
+        period_ns: int,
+    ) -> None:
+        """Take in a request that can start."""
+        self._state.submit(
+            self._ms(now_ns),
+            key=key,
+            robot=robot,
+            arrival=self._ms(arrival_ns),
+            budget=budget_ns * 1e-6,
+            reserved=reserved_ns * 1e-6,
+            period=period_ns * 1e-6,
+        )
+
+    def dispatch(self, now_ns: int) -> Sequence[tuple[int, int, Sequence[int]]]:
+        """Return the units that start now, in order: number, stage, keys of its requests."""
+        return [
+            (unit.number, int(unit.stage), tuple(request.key for request in unit.members))
+            for unit in self._policy.dispatch(self._ms(now_ns))
+        ]
+
+    def complete(self, now_ns: int, number: int) -> Sequence[int]:
+        """Take in the end of a unit; its requests wait for the next stage, or are returned."""
+        now = self._ms(now_ns)
+        unit = self._state.stop(now, number)
+        self._state.predictor.learn(
+            unit.stage,
+            len(unit.members),
+            unit.progress.done_ms,
+            self._state.settings.learning_rate,
+        )
+        finished = []
+        for request in unit.members:
+            if request.stage is Stage.ACTION:
+                finished.append(request.key)
+                self._state.remove(request, now)
+            else:
+                request.stage = Stage(request.stage + 1)
+                self._state.wait(request)
+        return finished
+
+    def pace_ns(self, robot: int) -> int:
+        """Return how long after its last arrival a robot should ask again, 0 to leave it to it."""
+        return int(self._policy.pace(robot) * 1e6)
+
+    def cancel(self, now_ns: int, key: int) -> bool:
+        """Take a waiting request out; return False if it runs or is not known."""
+        request = self._state.find(key)
+        if request is None or request.unit is not None:
+            return False
+        now = self._ms(now_ns)
+        self._state.advance(now)
+        self._state.leave_queue(request)
+        self._state.remove(request, now)
+        return True
+
+    def withdraw(self, now_ns: int, number: int) -> None:
+        """Take in the failure of a unit; its requests are gone."""
+        now = self._ms(now_ns)
+        for request in self._state.stop(now, number).members:
+            self._state.remove(request, now)
+
+    def set_budget(self, key: int, budget_ns: int) -> None:
+        """Change the response budget of a live request; others are ignored."""
+        request = self._state.find(key)
+        if request is None:
+            return
+        if request.unit is None:
+            self._state.leave_queue(request)
+        request.deadline += budget_ns * 1e-6 - request.budget
+        request.budget = budget_ns * 1e-6
+        if request.unit is None:
+            self._state.wait(request)
+        self._state.robots[request.robot].budget = request.budget
+
+    @property
+    def correction(self) -> Sequence[float]:
+        """Return the work that units of each stage turn out to hold, over the calibration's."""
+        return tuple(self._state.predictor.correction)
+
+    def keep_log(self, keep: bool) -> None:
+        """Choose whether decisions are kept."""
+        self._policy.log = self._log if keep else None
+
+    def take_decisions(self) -> Sequence[DecisionTuple]:
+        """Return the decisions kept since the last call, as the fields of ``Decision``."""
+        kept = list(self._log)
+        self._log.clear()
+        return kept
