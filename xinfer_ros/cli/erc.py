@@ -53,7 +53,7 @@ def _erc(arguments: argparse.Namespace) -> int:
     from xinfer_ros.fleet.records import output_file, write_records
     from xinfer_ros.fleet.round_plots import attainment_curves
     from xinfer_ros.fleet.rounds import RoundPool
-    from xinfer_ros.fleet.simulation_table import erc_table, tested_line
+    from xinfer_ros.fleet.simulation_table import erc_table, population_line
 
     if arguments.on == 'live':
         raise ConfigError(
@@ -81,11 +81,11 @@ def _erc(arguments: argparse.Namespace) -> int:
             name: str, robots: int, found: Sequence[RoundRecord], faults: Sequence[str]
         ) -> None:
             rounds.extend(found)
-            progress.say(tested_line(name, robots, found, faults))
+            progress.say(population_line(name, robots, found, faults))
 
         records = list(find_ercs(searches, simulate, tell).values())
     title = (
-        f'ERC, {plan.workload.name}, criterion {criterion.name}, {len(plan.seeds)} rounds of '
+        f'ERC, {plan.workload.name}, criterion {criterion.name}, {len(plan.seeds)} × '
         f'{plan.round.end_s:g} s, device {plan.calibration.name}'
     )
     console.print(erc_table(title, records).rich())

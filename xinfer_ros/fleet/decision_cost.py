@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a pass of a scheduling policy costs: the calls of a round, replayed in their order."""
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -247,6 +248,29 @@ def decision_cost(
     :param repeats: number of replays; fewer if they take long
     :raises ConfigError: if no request ever waited
     """
+    gc.collect()
+    gc.freeze()  # else the collector walks the recording in the middle of a pass
+    try:
+        replays = _replays(recording, implementation, clock, repeats)
+    finally:
+        gc.unfreeze()
+    quantiles = [np.quantile(times, (0.5, 0.99)) for times in replays]
+    median_ns, tail_ns = np.median(quantiles, axis=0)
+    return DecisionCostRecord(
+        implementation=implementation,
+        policy=recording.settings.name,
+        robots=recording.robots,
+        p50_us=float(median_ns / 1e3),
+        p99_us=float(tail_ns / 1e3),
+        calls=len(replays[0]),
+        repeats=len(replays),
+        period_ms=period_ms(recording.robots),
+    )
+
+
+def _replays(
+    recording: Recording, implementation: str, clock: Clock, repeats: int
+) -> list[list[int]]:
     begin_ns, replays = clock.now_ns(), []
     for _ in range(repeats):
         times = replay(
@@ -264,15 +288,4 @@ def decision_cost(
         replays.append(times)
         if clock.now_ns() - begin_ns > PATIENCE_S * 1e9:
             break
-    quantiles = [np.quantile(times, (0.5, 0.99)) for times in replays]
-    median_ns, tail_ns = np.median(quantiles, axis=0)
-    return DecisionCostRecord(
-        implementation=implementation,
-        policy=recording.settings.name,
-        robots=recording.robots,
-        p50_us=float(median_ns / 1e3),
-        p99_us=float(tail_ns / 1e3),
-        calls=len(replays[0]),
-        repeats=len(replays),
-        period_ms=period_ms(recording.robots),
-    )
+    return replays

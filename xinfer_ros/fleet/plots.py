@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI = 110
+INSIDE = 5  # a legend of more lines stands beside the picture
 # One colour a policy in every picture; told apart without colour by their marks
 _STYLES = {
     'fifo': ('#8c8c8c', 'v', '-'),
@@ -103,6 +104,8 @@ def line_plot(
     if log_y:
         axes.set_yscale('log')
     _plain_ticks(axes, log_x, log_y)
+    if log_x:
+        axes.set_xticks(sorted({place for curve in curves for place in curve.points}))
     _save(figure, axes, path)
 
 
@@ -179,7 +182,7 @@ def bar_plot(
 
     :param bars: of each kind and group the published value, a line, and the simulated one
     """
-    figure, axes = _figure(title, '', y_label, width=9.0)
+    figure, axes = _figure(title, '', y_label, width=9.5)
     width = 0.8 / len(bars)
     for place, (name, pairs) in enumerate(bars.items()):
         at = np.arange(len(groups)) + (place + 0.5) * width - 0.4
@@ -192,7 +195,7 @@ def bar_plot(
     _save(figure, axes, path)
 
 
-def _figure(title: str, x_label: str, y_label: str, width: float = 7.2) -> 'tuple[Figure, Axes]':
+def _figure(title: str, x_label: str, y_label: str, width: float = 7.8) -> 'tuple[Figure, Axes]':
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, 4.2), dpi=DPI)
@@ -205,6 +208,9 @@ def _figure(title: str, x_label: str, y_label: str, width: float = 7.2) -> 'tupl
 
 
 def _save(figure: 'Figure', axes: 'Axes', path: Path) -> None:
-    axes.legend(fontsize=8)
+    if len(axes.get_legend_handles_labels()[1]) > INSIDE:
+        axes.legend(fontsize=8, loc='center left', bbox_to_anchor=(1.01, 0.5))
+    else:
+        axes.legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(path)

@@ -25,6 +25,7 @@ from xinfer_ros.sim.workload import Workload
 from xinfer_ros.sim.world import World
 
 QUANTILES = 201
+MAX_REQUESTS = 5_000_000  # half a gigabyte of random numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,15 @@ class RoundTask:
     world: World
     round: Round
     audited: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a round that would not fit into memory."""
+        requests = self.robots * self.round.end_s * 1e3 / self.round.period_ms
+        if requests > MAX_REQUESTS:
+            raise ConfigError(
+                f'a round of {requests:,.0f} requests; at most {MAX_REQUESTS:,} are simulated at '
+                'once: take fewer robots, a shorter round or a longer period'
+            )
 
     @property
     def workload_of_robots(self) -> Workload:

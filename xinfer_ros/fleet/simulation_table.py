@@ -99,7 +99,7 @@ def erc_table(title: str, records: Sequence[ErcRecord]) -> ReportTable:
     )  # fmt: skip
 
 
-def tested_line(
+def population_line(
     policy: str, robots: int, rounds: Sequence[RoundRecord], faults: Sequence[str]
 ) -> str:
     """Return a population that was tested, as a line."""
