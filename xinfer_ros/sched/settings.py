@@ -9,6 +9,8 @@ from xinfer_ros.errors import ConfigError
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.rate_table import Counts
 
+_POSITIVE = ('horizon_ms', 'sharpness_ms', 'pacing_step_ms', 'pacing_window_ms', 'put_off_ms')
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySettings:
@@ -23,6 +25,19 @@ class PolicySettings:
     algorithm: ClassVar[str] = ''  # what is built, if several names share it
     interference_model: bool = True
     learning_rate: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that mean nothing."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, bool | tuple):
+                continue
+            least = 1e-6 if field.name in _POSITIVE else 0.0
+            if not least <= value < 1e9:
+                raise ConfigError(
+                    f'scheduling policy {self.name}: {field.name} is {value}; '
+                    f'{"more than 0" if least else "0 or more"} is needed'
+                )
 
     @classmethod
     def of(cls, calibration: Calibration) -> 'PolicySettings':

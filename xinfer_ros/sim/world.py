@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the simulated world does differently from what the scheduler's calibration says."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from xinfer_ros.core.stage import Stage
+from xinfer_ros.errors import ConfigError
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.rate_table import Rates
 
@@ -41,6 +42,19 @@ class World:
     stagger: float = 0.203631464575883
     jitter_ms: float = 0.0
     tick_ms: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers under which time would stand still or run backwards."""
+        for name in ('slowdown', 'tick_ms'):
+            if not 0.01 <= getattr(self, name) <= 1000.0:
+                raise ConfigError(
+                    f'world: {name} is {getattr(self, name)}; 0.01 to 1000 is allowed'
+                )
+        for field in fields(self):
+            if not 0.0 <= getattr(self, field.name) < 1e6:
+                raise ConfigError(
+                    f'world: {field.name} is {getattr(self, field.name)}; 0 or more is needed'
+                )
 
     def true_rates(self, calibration: Calibration) -> Rates:
         """Return the rates at which units really progress, shape as in the calibration."""
