@@ -111,7 +111,9 @@ class Foresight : public Policy {
       const Robot& robot = state.robots[number];
       if (!robot.known || (robot.in_server && !robot.announced)) continue;
       double arrival = robot.last_arrival;
-      if (!robot.announced) {
+      if (robot.announced) {
+        if (state.now > arrival + s_.gone) continue;  // it was never registered
+      } else {
         const double next = robot.last_arrival + std::max(robot.period, robot.paced);
         if (state.now > next + s_.gone) continue;
         arrival = std::max({next, robot.returned + s_.pacing.back, state.now});

@@ -54,6 +54,16 @@ class DrivenCore:
         self._core.keep_log(True)
         self._number: dict[int, int] = {}
 
+    def announce(self, at_ms: float, robot: int, budget_ms: float) -> None:
+        """Let a request arrive that is still prepared."""
+        self._core.announce(
+            now_ns=round(at_ms * MS),
+            robot=robot,
+            arrival_ns=round(at_ms * MS),
+            budget_ns=round(budget_ms * MS),
+            period_ns=180 * MS,
+        )
+
     def submit(self, at_ms: float, key: int, budget_ms: float) -> None:
         """Let a request of its own robot arrive and be registered at once."""
         self._core.submit(

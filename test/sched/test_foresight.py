@@ -67,6 +67,17 @@ def test_ordinary_request_waits_for_a_foreseen_one(make: Make) -> None:
 
 
 @both
+def test_announced_request_that_never_comes_is_not_waited_for_for_ever(make: Make) -> None:
+    """Its picture could not be decoded, or the robot has left."""
+    core = DrivenCore(make, 'foresight')
+    core.announce(0.0, 3, 42.0)
+    core.submit(300.0, 2, 5000.0)
+    assert core.dispatch(300.0) == []
+    assert core.dispatch(499.0) == []
+    assert core.dispatch(501.0) == [(Stage.VIT, (2,))]
+
+
+@both
 def test_without_tries_ordinary_work_waits_until_it_is_urgent(make: Make) -> None:
     core = DrivenCore(make, 'foresight', tries=0)
     core.submit(0.0, 1, 400.0)

@@ -243,17 +243,6 @@ def test_device_that_is_slower_than_its_calibration_is_noticed() -> None:
     assert make_scheduler('fifo', device()).slowdown == 1.0
 
 
-def test_announced_request_that_never_comes_is_given_up_when_its_robot_does() -> None:
-    """A picture could not be decoded, or the robot has left."""
-    scheduler = make_scheduler('foresight', device())
-    scheduler.announce(3, 100 * MS, 90 * MS, 180 * MS, 101 * MS)
-    assert scheduler.next_expiry_ns == 600 * MS
-    assert scheduler.expire(600 * MS) == []
-    assert scheduler.next_expiry_ns is None
-    assert scheduler.dispatch(600 * MS) == []
-    assert _serve(scheduler, request(1, 700 * MS, robot=3), 700 * MS) == 0
-
-
 def test_announced_request_that_came_expires_by_its_own_budget() -> None:
     scheduler = fifo()
     scheduler.announce(3, 0, 90 * MS, 180 * MS, 0)

@@ -4,13 +4,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from xinfer_ros.core.request import MAX_BUDGET_NS, Request, Unit, retry_after_ns
+from xinfer_ros.core.request import Request, Unit
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.rate_table import Counts
 from xinfer_ros.sched.core import SchedulerCore
-
-NOBODY = 0  # key of a request that never came; those of requests are larger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +41,6 @@ class Scheduler:
         self._waiting: dict[int, Stage] = {}
         self._running: dict[int, Unit] = {}
         self._cancelled: set[int] = set()
-        self._announced: dict[int, int] = {}  # robot: when it gives up what it has announced
 
     @property
     def waits(self) -> bool:
@@ -61,7 +58,7 @@ class Scheduler:
     def next_expiry_ns(self) -> int | None:
         """Return when ``expire`` has something to do, None if nothing waits [ns]."""
         waiting = (self._live[key].expires_ns for key in self._waiting)
-        return min((*waiting, *self._announced.values()), default=None)
+        return min(waiting, default=None)
 
     @property
     def slowdown(self) -> float:
@@ -86,11 +83,9 @@ class Scheduler:
             budget_ns=budget_ns,
             period_ns=period_ns,
         )
-        self._announced[robot] = arrival_ns + retry_after_ns(budget_ns)
 
     def submit(self, request: Request, now_ns: int) -> None:
         """Take in a request whose inputs lie in its slot."""
-        self._announced.pop(request.robot, None)
         self._core.submit(
             now_ns=now_ns,
             key=request.key,
@@ -154,8 +149,6 @@ class Scheduler:
 
     def expire(self, now_ns: int) -> list[Request]:
         """Drop and return waiting requests that nobody waits for any more."""
-        for robot in [r for r, at_ns in self._announced.items() if now_ns >= at_ns]:
-            self._never_came(robot, now_ns)
         late = [key for key in self._waiting if now_ns >= self._live[key].expires_ns]
         for key in late:
             self._core.cancel(now_ns, key)
@@ -183,17 +176,3 @@ class Scheduler:
         self._waiting.pop(key, None)
         self._cancelled.discard(key)
         return request
-
-    def _never_came(self, robot: int, now_ns: int) -> None:
-        """Let the core stop waiting for an announced request, and foresee none of the robot."""
-        del self._announced[robot]
-        self._core.submit(
-            now_ns=now_ns,
-            key=NOBODY,
-            robot=robot,
-            arrival_ns=now_ns,
-            budget_ns=MAX_BUDGET_NS,
-            reserved_ns=0,
-            period_ns=MAX_BUDGET_NS,
-        )
-        self._core.cancel(now_ns, NOBODY)

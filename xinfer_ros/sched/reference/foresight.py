@@ -120,11 +120,13 @@ class Foresight(Policy):
         """Return when a robot's request arrives that is not registered; None if none is near."""
         if not robot.known or (robot.in_server and not robot.announced):
             return None
-        if robot.announced:
-            return robot.last_arrival
-        arrival = robot.last_arrival + max(robot.period, robot.paced)
+        arrival = robot.last_arrival
+        if not robot.announced:
+            arrival += max(robot.period, robot.paced)
         if self.state.now > arrival + self._settings.gone_ms:
             return None
+        if robot.announced:
+            return arrival
         return max(arrival, robot.returned + self._settings.back_ms, self.state.now)
 
     def _laid_out(self, items: list[Item]) -> Outlook:
