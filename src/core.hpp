@@ -93,6 +93,7 @@ class Core {
     if (r.unit < 0) state.leave_queue(place);
     r.deadline += budget_ns * 1e-6 - r.budget;
     r.budget = budget_ns * 1e-6;
+    r.put_off = 0.0;
     if (r.unit < 0) state.wait(place);
     state.robots[r.robot].budget = r.budget;
   }

@@ -18,9 +18,10 @@ struct ForesightSettings {
   double shed_gain = 0.0;   // soft count that putting off must save
   double shed_share = 0.0;  // of all requests that may be put off
   double shed_burst = 0.0;  // of them at once
-  double put_off = 0.0;     // how much later one is due then
+  double put_off = 0.0;     // how much later one is due then, at most
+  double patience = 0.0;    // least time after which a robot gives its request up
   double spare = 0.0;       // time in which a robot is not put off again
-  double hopeless = 0.0;    // budgets by which a request that is late in any case is due later
+  double hopeless = 0.0;    // share of its budget by which a request late in any case is due later
   double gone = 0.0;        // a robot that is overdue by this is not foreseen any more
 };
 
@@ -104,7 +105,10 @@ class Foresight : public Policy {
       const Request& r = state.requests[place];
       double due = r.deadline + r.put_off;
       const double finish = state.now + state.remaining(alone, r);
-      while (finish > due && s_.hopeless > 0.0) due += s_.hopeless * r.budget;
+      if (finish > due && s_.hopeless > 0.0) {  // late in any case: makes room, and comes back soon
+        const double step = s_.hopeless * std::min(r.budget, s_.rollout.urgent);
+        due += step * std::ceil((finish - due) / step);
+      }
       all_.push_back({due, state.now, place, r.robot});
     }
     for (size_t number = 0; number < state.robots.size(); ++number) {
@@ -185,7 +189,7 @@ class Foresight : public Policy {
         const int i = lowest(late);
         const Request& r = state.requests[o_.items[i].place];
         if (r.put_off > 0.0 || state.now < state.robots[r.robot].spared_until) continue;
-        const double other = rollout.play(put_off(i), least);
+        const double other = rollout.play(put_off(i, respite(r)), least);
         if (other < least) {
           least = other;
           best = i;
@@ -194,8 +198,9 @@ class Foresight : public Policy {
       if (best < 0) break;
       const int place = o_.items[best].place;
       note(state, place, Verdict::put_off, -1, cost, least);
-      o_ = put_off(best);
-      state.requests[place].put_off = s_.put_off;
+      const double by = respite(state.requests[place]);
+      o_ = put_off(best, by);
+      state.requests[place].put_off = by;
       state.robots[state.requests[place].robot].spared_until = state.now + s_.spare;
       allowance_ -= 1.0;
       cost = -1.0;
@@ -203,10 +208,17 @@ class Foresight : public Policy {
     return cost;
   }
 
+  // How much later a request is due once it is put off: it must still be answered before its
+  // robot gives it up.
+  double respite(const Request& r) const {
+    const double patience = std::max(2.0 * r.budget, s_.patience);
+    return std::max(std::min(s_.put_off, r.arrival + patience - s_.pacing.back - r.deadline), 0.0);
+  }
+
   // The outlook with item i due later; items stay in order.
-  Outlook put_off(int i) const {
+  Outlook put_off(int i, double by) const {
     Outlook o = o_;
-    const double due = o_.items[i].due + s_.put_off;
+    const double due = o_.items[i].due + by;
     int last = i;
     while (last + 1 < o_.size && o_.items[last + 1].due <= due) ++last;
     const auto moved = [&](Mask mask) {  // rotates bits i .. last one place down

@@ -81,8 +81,9 @@ static std::unique_ptr<Policy> make_policy(const std::string& name, const py::di
     s.shed_share = number(d, "shed_share");
     s.shed_burst = number(d, "shed_burst");
     s.put_off = number(d, "put_off_ms");
+    s.patience = number(d, "patience_ms");
     s.spare = number(d, "spare_ms");
-    s.hopeless = number(d, "hopeless_budgets");
+    s.hopeless = number(d, "hopeless_share");
     s.gone = s.pacing.gone = number(d, "gone_ms");
     return std::make_unique<Foresight>(s);
   }

@@ -168,8 +168,11 @@ class State {
     while (old < history.size() && history[old].time <= t - window) ++old;
     history.erase(history.begin(), history.begin() + old);
     history.push_back({t, budget});
-    announce(t, number, arrival, budget, period);
-    robots[number].announced = false;
+    if (number >= static_cast<int>(robots.size()) || arrival >= robots[number].last_arrival ||
+        !robots[number].known) {  // else a newer one of the robot is here already
+      announce(t, number, arrival, budget, period);
+      robots[number].announced = false;
+    }
     device.front_end += learning_rate * (t - arrival - device.front_end);
     return place;
   }
@@ -216,7 +219,7 @@ class State {
     if (learning_rate <= 0.0 || unit.done <= 0.0) return;
     const double seen = unit.done / device.batch_work(unit.stage, unit.count);
     double& c = correction[unit.stage];
-    c += learning_rate * (std::min(std::max(seen, 0.5), 2.0) - c);
+    c += learning_rate * (std::min(std::max(seen, 0.1), 10.0) - c);
     fill_loads();
   }
 

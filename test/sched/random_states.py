@@ -76,7 +76,7 @@ def _foresight(random: Random) -> dict[str, Any]:
         'shed_share': choose([0.005, 0.05, 0.5]),
         'shed_burst': choose([0.0, 1.0, 20.0]),
         'spare_ms': choose([0.0, 100.0, 1000.0]),
-        'hopeless_budgets': choose([0.0, 0.9, 2.0]),
+        'hopeless_share': choose([0.0, 0.9, 2.0]),
         'pacing': choose([True, True, False]),
         'pacing_spread': choose([0.0, 0.05, 0.3]),
         'pacing_step_ms': choose([1.0, 5.0]),

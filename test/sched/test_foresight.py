@@ -89,7 +89,7 @@ def test_without_tries_ordinary_work_waits_until_it_is_urgent(make: Make) -> Non
 def test_late_request_is_put_off_if_that_saves_others(make: Make) -> None:
     """One lane: the first blocks the others, and is late in any case."""
     device = sharing_device((1, 1, 1))
-    core = DrivenCore(make, 'foresight_shed', device, hopeless_budgets=0.0)
+    core = DrivenCore(make, 'foresight_shed', device, hopeless_share=0.0)
     core.submit(0.0, 1, 30.0)
     core.submit(0.0, 2, 38.0)
     core.dispatch(0.0)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from xinfer_ros.cli.arguments import Commands, ExampleFormatter, whole_number
 from xinfer_ros.cli.console import RoundProgress, output_console
 from xinfer_ros.cli.simulation import add_files, add_simulation, simulation_plan, words
-from xinfer_ros.errors import ConfigError
 from xinfer_ros.fleet.criterion import ABOUT, parse_criterion
 from xinfer_ros.fleet.records import RoundRecord
 
@@ -34,9 +33,7 @@ def add_commands(commands: Commands) -> None:
         ),
         formatter_class=ExampleFormatter,
     )
-    parser.add_argument(
-        '--on', choices=('sim', 'live'), default='sim', help='the simulator, or real processes'
-    )
+    parser.add_argument('--on', choices=('sim',), default='sim', help='where: the simulator')
     parser.add_argument('--criterion', default='paper', metavar='NAME', help='see below')
     parser.add_argument(
         '--max-robots', type=whole_number(1, 4096), default=40, metavar='N',
@@ -55,11 +52,6 @@ def _erc(arguments: argparse.Namespace) -> int:
     from xinfer_ros.fleet.rounds import RoundPool
     from xinfer_ros.fleet.simulation_table import erc_table, population_line
 
-    if arguments.on == 'live':
-        raise ConfigError(
-            'a search on live robots comes with the fleet benchmark, which is not there yet; '
-            'use --on sim'
-        )
     criterion = parse_criterion(arguments.criterion)
     plan = simulation_plan(arguments)
     for path, suffix in ((arguments.json, '.json'), (arguments.plot, '.png')):

@@ -8,6 +8,7 @@ from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import Reason, Rejected
 
 RETRY_FLOOR_NS = 500_000_000
+MIN_BUDGET_NS = 1_000_000
 MAX_BUDGET_NS = int(MAX_BUDGET_S * 1e9)
 
 
@@ -17,10 +18,10 @@ def check_budget(budget_ns: int) -> None:
 
     :raises Rejected: REJECTED_BUDGET
     """
-    if not 0 < budget_ns <= MAX_BUDGET_NS:
+    if not MIN_BUDGET_NS <= budget_ns <= MAX_BUDGET_NS:
         raise Rejected(
             Reason.REJECTED_BUDGET,
-            f'a response budget of {budget_ns} ns; more than 0 and at most {MAX_BUDGET_NS} ns',
+            f'a response budget of {budget_ns} ns; {MIN_BUDGET_NS} to {MAX_BUDGET_NS} is allowed',
         )
 
 

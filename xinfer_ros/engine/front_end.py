@@ -53,6 +53,7 @@ class FrontEnd:
         self._settings, self._clock = settings, clock
         self._answer, self._announce = answer, announce
         self._lock = threading.Lock()
+        self._order = threading.Lock()  # a request's Submit leaves before its Cancel or SetBudget
         self._robots = RobotRegister(settings.max_robots, settings.lease_ns)
         self._capacity = CapacityAdmission(settings.capacity_per_s)
         self._pending = PendingRequests()
@@ -177,9 +178,10 @@ class FrontEnd:
         :raises Rejected: REJECTED_BUDGET
         """
         check_budget(budget_ns)
-        pending = self._pending.set_budget(robot, budget_ns)
-        if pending is not None:
-            pending.life.send(SetBudget(key=pending.key, budget_ns=budget_ns))
+        with self._order:
+            pending = self._pending.set_budget(robot, budget_ns)
+            if pending is not None:
+                pending.life.send(SetBudget(key=pending.key, budget_ns=budget_ns))
 
     def close(self) -> None:
         """Answer everything under way SHUTDOWN and end the engine process."""
@@ -208,19 +210,20 @@ class FrontEnd:
             self._finish(pending, Reason.REJECTED_IMAGE, 'the pictures could not be prepared')
             return
         pending.decode_ns = self._clock.now_ns() - pending.arrival_ns
-        if not self._pending.mark_submitted(pending):
-            self._pending.release(pending)
-            return
-        request = Request(
-            key=pending.key,
-            robot=pending.robot.number,
-            slot=pending.slot,
-            arrival_ns=pending.arrival_ns,
-            budget_ns=pending.observation.budget_ns,
-            reserved_ns=self._settings.reserved_ns,
-            period_ns=pending.observation.minimum_period_ns,
-        )
-        pending.life.send(Submit(request=request))
+        with self._order:
+            if not self._pending.mark_submitted(pending):
+                self._pending.release(pending)
+                return
+            request = Request(
+                key=pending.key,
+                robot=pending.robot.number,
+                slot=pending.slot,
+                arrival_ns=pending.arrival_ns,
+                budget_ns=pending.observation.budget_ns,
+                reserved_ns=self._settings.reserved_ns,
+                period_ns=pending.observation.minimum_period_ns,
+            )
+            pending.life.send(Submit(request=request))
 
     def _withdraw(self, robot: Robot, reason: Reason, detail: str) -> None:
         pending = self._pending.latest(robot)
@@ -230,8 +233,9 @@ class FrontEnd:
     def _cancel(self, pending: Pending, reason: Reason, detail: str) -> None:
         """Answer a request now; its slot is free when the engine or the decoder lets go of it."""
         self._conclude(pending, reason, detail)
-        if pending.submitted:
-            pending.life.send(Cancel(key=pending.key))
+        with self._order:
+            if pending.submitted:
+                pending.life.send(Cancel(key=pending.key))
 
     def _finish(self, pending: Pending, reason: Reason, detail: str) -> None:
         """End a request whose slot nobody uses any more, and answer it unless that was done."""

@@ -4,6 +4,7 @@
 import contextlib
 import dataclasses
 import json
+import logging
 import mmap
 import os
 import socket
@@ -25,6 +26,8 @@ from xinfer_ros.engine.records import (
 from xinfer_ros.errors import ModelError
 
 END_TIMEOUT_S = 3.0
+
+log = logging.getLogger(__name__)
 
 
 class EngineLink:
@@ -95,9 +98,20 @@ class EngineLink:
         return decode(packet) if packet else None
 
     def send(self, record: Record) -> None:
-        """Send a record; lost if the process has ended or hangs, which ``receive`` will tell."""
-        with self._sending, contextlib.suppress(OSError):
-            self._socket.send(encode(record), socket.MSG_DONTWAIT)
+        """
+        Send a record; lost if the process has ended, which ``receive`` will tell.
+
+        A process that has left hundreds of records unread hangs: it is killed, since a request
+        that was lost on the way would never be answered.
+        """
+        with self._sending:
+            try:
+                self._socket.send(encode(record), socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                log.error('the engine does not take its records; it is killed')
+                self.kill()
+            except OSError:
+                pass  # it has ended
 
     def kill(self) -> None:
         """End a process that does not listen any more."""

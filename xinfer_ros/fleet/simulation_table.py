@@ -20,7 +20,7 @@ _MEANS = (
 _NOTE = (
     'on time: responses within their budget; tight, wide: smallest and largest budget; 2x late: '
     'later than twice the budget; slowest: update rate of the slowest robot; MAE: of predicted '
-    'stage times.'
+    'stage times. foresight paces robots with time to spare: fewer requests, not fewer in time.'
 )
 
 

@@ -3,19 +3,22 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from xinfer_ros.config import nearest
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.predict.rate_table import Counts, Demands, Rates, RateTable
 
 FORMAT = 1
 MAX_BATCH = 8
+MIN_WORK_MS, MAX_MS = 1e-4, 10_000.0
 ByStage = tuple[float, float, float]
 _TEXTS = ('name', 'device', 'model', 'source')
 _STAGE_TIMES = ('work_ms', 'overhead_ms')
@@ -52,22 +55,21 @@ class Calibration:
     def __post_init__(self) -> None:
         """Check the numbers; raises ConfigError."""
         for name in _STAGE_TIMES:
-            if min(getattr(self, name)) < 0.0 or len(getattr(self, name)) != len(Stage):
+            least = MIN_WORK_MS if name == 'work_ms' else 0.0
+            if not all(least <= value <= MAX_MS for value in getattr(self, name)):
                 raise ConfigError(
-                    f'{name} of calibration {self.name}: three times >= 0 are needed'
+                    f'{name} is {list(getattr(self, name))}; {least:g} to {MAX_MS:g} ms is allowed'
                 )
-        if min(self.work_ms) <= 0.0:
-            raise ConfigError(f'work_ms of calibration {self.name}: each must be more than 0')
         for name in _TIMES:
-            if not 0.0 <= getattr(self, name) < 1e6:
-                raise ConfigError(f'{name} of calibration {self.name}: {getattr(self, name)}')
-        for stage, batch in zip(Stage, self.batch_work, strict=True):
-            good = (
-                1 <= len(batch) <= MAX_BATCH and batch[0] == 1.0 and list(batch) == sorted(batch)
-            )
-            if not good:
+            if not 0.0 <= getattr(self, name) <= MAX_MS:
                 raise ConfigError(
-                    f'batch_work of {stage.name} in calibration {self.name}: {list(batch)}; '
+                    f'{name} is {getattr(self, name)}; 0 to {MAX_MS:g} ms is allowed'
+                )
+        for stage, batch in zip(Stage, self.batch_work, strict=True):
+            rising = all(a <= b <= 100.0 for a, b in pairwise(batch))
+            if not (1 <= len(batch) <= MAX_BATCH and batch[0] == 1.0 and rising):
+                raise ConfigError(
+                    f'batch_work of {stage.name} is {list(batch)}; '
                     f'1 to {MAX_BATCH} rising numbers are needed, the first of them 1'
                 )
         object.__setattr__(self, 'table', RateTable(self.rates))
@@ -127,39 +129,84 @@ def save_calibration(calibration: Calibration, path: Path) -> None:
     path.write_text(json.dumps(values, indent=1) + '\n')
 
 
-def _parsed(values: Mapping[str, Any], name: str) -> Calibration:
+def _parsed(values: Any, name: str) -> Calibration:
     known = {'format', *_TEXTS, *_STAGE_TIMES, *_TIMES, 'batch_work', 'rates', 'demands'}
     required = {'format', *_TEXTS, *_STAGE_TIMES, *_TIMES}
-    if not isinstance(values, dict) or values.get('format') != FORMAT:
-        raise ConfigError(f'calibration {name} is not of format {FORMAT}')
-    if wrong := sorted(set(values) - known):
-        raise ConfigError(f'calibration {name} has an unknown entry {wrong[0]}')
-    if missing := sorted(required - set(values)):
-        raise ConfigError(f'calibration {name} lacks {", ".join(missing)}')
-    if ('rates' in values) == ('demands' in values):
-        raise ConfigError(f'calibration {name} needs either rates or demands')
     try:
-        if 'rates' in values:
-            rates = np.array(values['rates'], dtype=np.float64)
-        else:
-            demands: dict[str, Any] = {
-                k: tuple(v) if isinstance(v, list) else v for k, v in values['demands'].items()
-            }
-            rates = Demands(**demands).rates()
-        batch = values.get('batch_work', [[1.0], [1.0], [1.0]])
+        if not isinstance(values, dict) or values.get('format') != FORMAT:
+            raise ConfigError(f'an object with "format": {FORMAT} is needed')
+        for wrong in sorted(set(values) - known):
+            raise ConfigError(f'unknown entry {wrong}; {nearest(wrong, sorted(known))}')
+        if missing := sorted(required - set(values)):
+            raise ConfigError(f'{", ".join(missing)} is missing')
+        if ('rates' in values) == ('demands' in values):
+            raise ConfigError('either rates or demands is needed')
         scalars: dict[str, Any] = {text: str(values[text]) for text in _TEXTS}
-        scalars |= {time: float(values[time]) for time in _TIMES}
+        scalars |= {time: _numbers(values[time], time, ()) for time in _TIMES}
+        batch = values.get('batch_work', [[1.0], [1.0], [1.0]])
+        if not isinstance(batch, list) or len(batch) != len(Stage):
+            raise ConfigError(
+                f'batch_work is {batch}; a list for each of the three stages is needed'
+            )
         return Calibration(
             **scalars,
-            work_ms=_by_stage(values['work_ms']),
-            overhead_ms=_by_stage(values['overhead_ms']),
-            rates=rates,
-            batch_work=tuple(tuple(float(x) for x in row) for row in batch),
+            work_ms=_by_stage(values['work_ms'], 'work_ms'),
+            overhead_ms=_by_stage(values['overhead_ms'], 'overhead_ms'),
+            rates=_rates(values),
+            batch_work=tuple(tuple(_numbers(row, 'batch_work', (-1,))) for row in batch),
         )
-    except (TypeError, ValueError) as error:
+    except ConfigError as error:
         raise ConfigError(f'calibration {name}: {error}') from error
 
 
-def _by_stage(values: Any) -> ByStage:
-    vit, prefill, action = (float(value) for value in values)
+def _rates(values: Mapping[str, Any]) -> Rates:
+    if 'rates' in values:
+        return np.array(_numbers(values['rates'], 'rates', (-1, -1, -1, -1)))
+    demands, names = values['demands'], sorted(field.name for field in fields(Demands))
+    if not isinstance(demands, dict):
+        raise ConfigError(f'demands is {demands}; an object with {", ".join(names)} is needed')
+    for wrong in sorted(set(demands) - set(names)):
+        raise ConfigError(f'demands has an unknown entry {wrong}; {nearest(wrong, names)}')
+    if missing := [name for name in ('bound', 'demand', 'sharpness') if name not in demands]:
+        raise ConfigError(f'demands lacks {", ".join(missing)}')
+    made = Demands(
+        bound=_counts(demands['bound']),
+        demand=_by_stage(demands['demand'], 'demand'),
+        sharpness=_numbers(demands['sharpness'], 'sharpness', ()),
+        contention=_numbers(demands.get('contention', 0.0), 'contention', ()),
+        same_stage_contention=_numbers(
+            demands.get('same_stage_contention', 0.0), 'same_stage_contention', ()
+        ),
+        exponent=_by_stage(demands.get('exponent', [1.0, 1.0, 1.0]), 'exponent'),
+    )
+    with np.errstate(all='ignore'):  # the table refuses what is not a number
+        return made.rates()
+
+
+def _numbers(value: Any, name: str, shape: tuple[int, ...]) -> Any:
+    """Return finite numbers of a shape, -1 for any length, as (nested) lists; or say what is."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    fits = array.ndim == len(shape) and all(
+        want in (-1, have) for want, have in zip(shape, array.shape, strict=True)
+    )
+    if isinstance(value, str) or not fits or not np.isfinite(array).all():
+        kind = {(): 'one number', (3,): 'three numbers', (-1,): 'a list of numbers'}
+        text = str(value) if len(str(value)) < 60 else f'{str(value)[:57]}...'
+        raise ConfigError(f'{name} is {text}; {kind.get(shape, "nested lists of numbers")} needed')
+    return array.tolist()
+
+
+def _by_stage(value: Any, name: str) -> ByStage:
+    vit, prefill, action = _numbers(value, name, (3,))
+    return vit, prefill, action
+
+
+def _counts(value: Any) -> Counts:
+    numbers = _by_stage(value, 'bound')
+    if not all(number == int(number) and 1 <= number <= 16 for number in numbers):
+        raise ConfigError(f'bound is {value}; three whole numbers from 1 to 16 are needed')
+    vit, prefill, action = (int(number) for number in numbers)
     return vit, prefill, action

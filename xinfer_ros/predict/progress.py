@@ -155,7 +155,7 @@ class Predictor:
         """
         if learning_rate <= 0.0 or done_ms <= 0.0:
             return
-        seen = min(max(done_ms / self.table_work_ms(stage, count), 0.5), 2.0)
+        seen = min(max(done_ms / self.table_work_ms(stage, count), 0.1), 10.0)
         self.correction[stage] += learning_rate * (seen - self.correction[stage])
         self._loads.clear()
 

@@ -13,6 +13,7 @@ OVER = 1.03  # of the capacity; more than that for OVER_NS and the robot admitte
 OVER_NS = 5_000_000_000
 CHECK_NS = 1_000_000_000
 PATIENCE_NS = 1_000_000_000
+LONGEST_PATIENCE_NS = 2_000_000_000
 
 
 @dataclass(slots=True)
@@ -149,7 +150,7 @@ class CapacityAdmission:
     def _first_that_fits(self, room: float, now_ns: int) -> int | None:
         """Return the robot that has waited longest of those that fit and still ask."""
         for robot, (period_ns, asked_ns) in list(self._waiting.items()):
-            if now_ns - asked_ns > PATIENCE_NS + 2 * period_ns:
+            if now_ns - asked_ns > PATIENCE_NS + min(2 * period_ns, LONGEST_PATIENCE_NS):
                 del self._waiting[robot]
             elif 1e9 / period_ns <= room:
                 return robot

@@ -53,7 +53,8 @@ class SchedulerCore(Protocol):
         """
         Return how long after its last arrival a robot should ask again, 0 to leave it to it.
 
-        Called once for every request that ``complete`` has returned, in that order.
+        Called once for every request that ``complete`` has returned and that is answered, in
+        that order.
         """
         ...
 

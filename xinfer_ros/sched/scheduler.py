@@ -119,12 +119,12 @@ class Scheduler:
         del self._running[unit.number]
         finished, dropped = [], []
         for key in self._core.complete(now_ns, unit.number):
-            ask_after_ns = self._core.pace_ns(self._live[key].robot)
             is_cancelled = key in self._cancelled
             request = self._end(key)
-            if is_cancelled:
+            if is_cancelled:  # its robot's next request is here already: nothing to pace
                 dropped.append(request)
             else:
+                ask_after_ns = self._core.pace_ns(request.robot)
                 finished.append(Finished(request=request, ask_after_ns=ask_after_ns))
         for key in self._keys(unit):
             if key in self._cancelled:

@@ -5,11 +5,23 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from xinfer_ros.config import nearest
+from xinfer_ros.core.request import RETRY_FLOOR_NS
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.rate_table import Counts
 
-_POSITIVE = ('horizon_ms', 'sharpness_ms', 'pacing_step_ms', 'pacing_window_ms', 'put_off_ms')
+# of the numbers that are not simply at least 0
+_BOUNDS = {
+    'learning_rate': (0.0, 1.0),
+    'horizon_ms': (0.01, 1e6),
+    'sharpness_ms': (0.01, 1e6),
+    'put_off_ms': (0.01, 1e8),
+    'pacing_window_ms': (0.01, 1e6),
+    'pacing_step_ms': (0.5, 1e6),
+    'pacing_spread': (0.0, 1.0),
+    'shed_share': (0.0, 1.0),
+    'tries': (0, 63),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +44,11 @@ class PolicySettings:
             value = getattr(self, field.name)
             if isinstance(value, bool | tuple):
                 continue
-            least = 1e-6 if field.name in _POSITIVE else 0.0
-            if not least <= value < 1e9:
+            least, most = _BOUNDS.get(field.name, (0.0, 1e6))
+            if not least <= value <= most:
                 raise ConfigError(
                     f'scheduling policy {self.name}: {field.name} is {value}; '
-                    f'{"more than 0" if least else "0 or more"} is needed'
+                    f'{least:g} to {most:g} is allowed'
                 )
 
     @classmethod
@@ -143,9 +155,11 @@ class ForesightSettings(PolicySettings):
     :param shed_gain: what that must save
     :param shed_share: share of all requests that may be put off
     :param shed_burst: how many of them at once
-    :param put_off_ms: how much later a request is due that was put off
+    :param put_off_ms: how much later a request is due that was put off, at most
+    :param patience_ms: least time after which a robot gives its request up
     :param spare_ms: time in which a robot is not put off again
-    :param hopeless_budgets: by how many budgets a request is due later that is late in any case
+    :param hopeless_share: share of its budget, or of ``urgent_ms`` if that is less, by which a
+        request that is late in any case is due later, again and again
     :param pacing: whether robots with time to spare are asked back at a gap
     :param pacing_rate_per_ms: responses that the fleet may ask for; the robots with time to
         spare share what the others leave
@@ -172,8 +186,9 @@ class ForesightSettings(PolicySettings):
     shed_share: float = 0.005
     shed_burst: float = 20.0
     put_off_ms: float
+    patience_ms: float = RETRY_FLOOR_NS / 1e6
     spare_ms: float = 1000.0
-    hopeless_budgets: float = 0.9
+    hopeless_share: float = 0.9
     pacing: bool = True
     pacing_rate_per_ms: float
     pacing_spread: float = 0.05
@@ -194,7 +209,7 @@ class ForesightSettings(PolicySettings):
             margin_ms=alone / 15.0,
             put_off_ms=24.0 * alone,
             pacing_window_ms=3.0 * alone,
-            pacing_rate_per_ms=0.85 * calibration.saturated_per_ms,
+            pacing_rate_per_ms=0.8 * calibration.saturated_per_ms,
             back_ms=calibration.output_ms + calibration.reserved_ms,
             reserved_ms=calibration.reserved_ms,
         )

@@ -10,6 +10,15 @@ from xinfer_ros.errors import ConfigError
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.rate_table import Rates
 
+_MOST = {
+    'stagger': 1.0,
+    'work_sd': 2.0,
+    'mismatch_sd': 2.0,
+    'front_end_sd': 2.0,
+    'network_sd': 2.0,
+    'mismatch_seed': 2**32,
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
@@ -51,10 +60,9 @@ class World:
                     f'world: {name} is {getattr(self, name)}; 0.01 to 1000 is allowed'
                 )
         for field in fields(self):
-            if not 0.0 <= getattr(self, field.name) < 1e6:
-                raise ConfigError(
-                    f'world: {field.name} is {getattr(self, field.name)}; 0 or more is needed'
-                )
+            value, most = getattr(self, field.name), _MOST.get(field.name, 60_000.0)
+            if not 0.0 <= value <= most:
+                raise ConfigError(f'world: {field.name} is {value}; 0 to {most:g} is allowed')
 
     def true_rates(self, calibration: Calibration) -> Rates:
         """Return the rates at which units really progress, shape as in the calibration."""

@@ -153,6 +153,7 @@ class ReferenceCore:
             self._state.leave_queue(request)
         request.deadline += budget_ns * 1e-6 - request.budget
         request.budget = budget_ns * 1e-6
+        request.put_off = 0.0
         if request.unit is None:
             self._state.wait(request)
         self._state.robots[request.robot].budget = request.budget

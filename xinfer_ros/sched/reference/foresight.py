@@ -6,6 +6,8 @@ What is urgent starts; other work starts early only if playing the near future f
 hurt; robots with time to spare are asked back at the next gap.
 """
 
+import math
+
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.sched.decision import Verdict
 from xinfer_ros.sched.reference.pacing import Pacing
@@ -102,8 +104,12 @@ class Foresight(Policy):
         for request in state.live:
             due = request.deadline + request.put_off
             finish = state.now + state.remaining(alone, request)
-            while finish > due and self._settings.hopeless_budgets > 0.0:
-                due += self._settings.hopeless_budgets * request.budget
+            if finish > due and self._settings.hopeless_share > 0.0:
+                # late in any case: makes room, and comes back soon
+                step = self._settings.hopeless_share * min(
+                    request.budget, self._settings.urgent_ms
+                )
+                due += step * math.ceil((finish - due) / step)
             items.append(Item(due=due, ready_at=state.now, request=request, robot=request.robot))
         for number, robot in enumerate(state.robots):
             arrival = self._next_arrival(robot)
@@ -188,8 +194,18 @@ class Foresight(Policy):
             cost = None
         return cost
 
+    def _respite(self, request: Request) -> float:
+        """
+        Return how much later a request is due once it is put off [ms].
+
+        It must still be answered before its robot gives it up.
+        """
+        patience = max(2.0 * request.budget, self._settings.patience_ms)
+        latest = request.arrival + patience - self._settings.back_ms
+        return max(min(self._settings.put_off_ms, latest - request.deadline), 0.0)
+
     def _put_off(self, item: int) -> Outlook:
-        due = self._outlook.items[item].due + self._settings.put_off_ms
+        due = self._outlook.items[item].due + self._respite(self._request(item))
         return self._outlook.with_later(item, due)
 
     def _give_up(self, item: int, cost: float, cost_after: float) -> None:
@@ -197,7 +213,7 @@ class Foresight(Policy):
         request = self._request(item)
         self.note(request, Verdict.PUT_OFF, slack=cost, cost=cost_after)
         self._outlook = self._put_off(item)
-        request.put_off = self._settings.put_off_ms
+        request.put_off = self._respite(request)
         robot = self.state.robots[request.robot]
         robot.spared_until = self.state.now + self._settings.spare_ms
         self._allowance -= 1.0

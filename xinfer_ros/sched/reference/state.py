@@ -182,8 +182,11 @@ class State:
         period: float,
     ) -> None:
         """Register a request; it waits for ViT."""
-        self.announce(now, robot=robot, arrival=arrival, budget=budget, period=period)
-        self.robots[robot].announced = False
+        self.advance(now)
+        who = self.robots[robot] if robot < len(self.robots) else Robot()
+        if arrival >= who.last_arrival or not who.known:  # else a newer one is here already
+            self.announce(now, robot=robot, arrival=arrival, budget=budget, period=period)
+            self.robots[robot].announced = False
         deadline = arrival + budget - reserved
         request = Request(key=key, robot=robot, arrival=arrival, budget=budget, deadline=deadline)
         self.live.append(request)

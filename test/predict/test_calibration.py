@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from xinfer_ros.errors import ConfigError
+from xinfer_ros.predict.calibration import load_calibration, save_calibration
+
+
+def _written(folder: Path, **changes: Any) -> str:
+    """Write the shipped calibration with changes; None takes an entry out."""
+    path = folder / 'saved.json'
+    save_calibration(load_calibration('tiny'), path)
+    values = {**json.loads(path.read_text()), **changes}
+    path.write_text(json.dumps({k: v for k, v in values.items() if v is not None}))
+    return str(path)
+
+
+@pytest.mark.parametrize('name', ['paper', 'soft', 'sharp', 'tiny', 'echo'])
+def test_shipped_calibration_is_read_and_survives_a_file(name: str, tmp_path: Path) -> None:
+    shipped = load_calibration(name)
+    save_calibration(shipped, tmp_path / 'again.json')
+    again = load_calibration(str(tmp_path / 'again.json'))
+    assert again.work_ms == shipped.work_ms
+    assert again.source == shipped.source
+    assert again.bound == shipped.bound
+    assert np.abs(again.rates - shipped.rates).max() < 1e-5
+
+
+def test_stage_times_of_the_paper_are_those_of_its_tables() -> None:
+    paper = load_calibration('paper')
+    assert paper.work_ms == (4.328931, 8.907749, 12.116308)
+    assert paper.overhead_ms == (2.1, 0.25, 1.1)
+    assert paper.alone_ms == pytest.approx(25.352988 + 3.45 + 1.2)
+    assert (paper.rates[:, 0, 0, 0] == 1.0).all()
+
+
+@pytest.mark.parametrize(
+    ('changes', 'says'),
+    [
+        ({'work_ms': [1.0, 2.0]}, 'work_ms is .*three numbers'),
+        ({'work_ms': ['a', 2.0, 3.0]}, 'work_ms is .*three numbers'),
+        ({'work_ms': 5}, 'work_ms is 5; three numbers'),
+        ({'work_ms': [0.0, 1.0, 1.0]}, 'work_ms is .* ms is allowed'),
+        ({'work_ms': [1e9, 1.0, 1.0]}, 'work_ms is .* ms is allowed'),
+        ({'overhead_ms': [math.nan] * 3}, 'overhead_ms'),
+        ({'output_ms': [1]}, 'output_ms is .*one number'),
+        ({'output_ms': '1'}, 'output_ms is 1; one number'),
+        ({'output_ms': -1.0}, 'output_ms is -1.0; 0 to 10000 ms'),
+        ({'batch_work': [[1.0], [1.0]]}, 'each of the three stages'),
+        ({'batch_work': 5}, 'each of the three stages'),
+        ({'batch_work': [[1.0, math.nan], [1.0], [1.0]]}, 'batch_work'),
+        ({'batch_work': [[1.0, 0.5], [1.0], [1.0]]}, 'batch_work of VIT .* rising'),
+        ({'batch_work': [[], [1.0], [1.0]]}, 'batch_work of VIT'),
+        ({'rates': [[1.0]]}, 'rates'),
+        ({'rates': np.full((3, 2, 2, 2), 2.0).tolist()}, r'rate that is not in \(0, 1.5\]'),
+        ({'rates': None}, 'either rates or demands'),
+        ({'demands': {}}, 'either rates or demands'),
+        ({'rates': None, 'demands': [1]}, 'demands is .*an object'),
+        ({'rates': None, 'demands': {'bund': [1, 1, 1]}}, 'did you mean bound'),
+        ({'rates': None, 'demands': {'bound': [1, 1, 1]}}, 'lacks demand, sharpness'),
+        (
+            {'rates': None, 'demands': {'bound': [0, 1, 1], 'demand': [1, 1, 1], 'sharpness': 2}},
+            'whole numbers from 1 to 16',
+        ),
+        ({'format': 2}, '"format": 1'),
+        ({'source': None}, 'source is missing'),
+        ({'wrok_ms': [1, 1, 1]}, 'did you mean work_ms'),
+    ],
+    ids=str,
+)
+def test_wrong_file_is_refused_by_name_with_what_is_wrong(
+    changes: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    name = _written(tmp_path, **changes)
+    with pytest.raises(ConfigError, match=says) as caught:
+        load_calibration(name)
+    assert name in str(caught.value)
+
+
+def test_what_is_no_calibration_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match='no calibration papr; shipped: echo, paper'):
+        load_calibration('papr')
+    with pytest.raises(ConfigError, match='cannot be read'):
+        load_calibration(str(tmp_path / 'none.json'))
+    (tmp_path / 'text.json').write_text('no JSON')
+    with pytest.raises(ConfigError, match='is not JSON'):
+        load_calibration(str(tmp_path / 'text.json'))
+    (tmp_path / 'list.json').write_text('[1]')
+    with pytest.raises(ConfigError, match='"format": 1'):
+        load_calibration(str(tmp_path / 'list.json'))
