@@ -70,6 +70,10 @@ class Decision:
                 return f'{subject} starts, protected since {self.protected_at_ms:.1f} ms'
             case Verdict.ISSUED_PROTECTED:
                 return f'{subject} starts: it is urgent'
+            case Verdict.DEFERRED_CURRENT if self.slack < 0.0:
+                return (
+                    f'{subject} waits: request {self.against} lacks {-self.slack:.1f} ms already'
+                )
             case Verdict.DEFERRED_CURRENT:
                 return (
                     f'{subject} waits: it would take {self.cost:.1f} ms of the '
