@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xinfer_ros.core.request import Request, Unit, retry_after_ns
+from xinfer_ros.core.request import Request, Unit, check_budget, retry_after_ns
 from xinfer_ros.core.stage import Stage
+from xinfer_ros.errors import Reason, Rejected
 
 MS = 1_000_000
 
@@ -57,3 +58,16 @@ def test_requests_and_units_are_values_that_nobody_changes() -> None:
 def test_stages_follow_one_another_and_end_with_action() -> None:
     assert list(Stage) == [Stage.VIT, Stage.PREFILL, Stage.ACTION]
     assert [stage.following for stage in Stage] == [Stage.PREFILL, Stage.ACTION, None]
+
+
+@pytest.mark.parametrize('budget_ns', [-1, 0, 1, 999_999, 60_000_000_001, 10**21])
+def test_budget_that_nobody_can_mean_is_refused(budget_ns: int) -> None:
+    """SC-05."""
+    with pytest.raises(Rejected) as caught:
+        check_budget(budget_ns)
+    assert caught.value.reason is Reason.REJECTED_BUDGET
+
+
+@pytest.mark.parametrize('budget_ns', [1_000_000, 60_000_000_000])
+def test_least_and_largest_budget_are_taken(budget_ns: int) -> None:
+    check_budget(budget_ns)

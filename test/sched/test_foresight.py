@@ -96,3 +96,11 @@ def test_late_request_is_put_off_if_that_saves_others(make: Make) -> None:
     put_off = core.decisions()[0]
     assert (put_off.key, put_off.verdict) == (1, Verdict.PUT_OFF)
     assert put_off.cost < put_off.slack - 0.3
+
+
+@both
+def test_request_that_is_long_late_costs_no_more_time_than_others(make: Make) -> None:
+    """A budget of a nanosecond, an hour late, must not be made up for budget by budget."""
+    core = DrivenCore(make, 'foresight')
+    core.submit(0.0, 1, 1e-6)
+    assert core.dispatch(3.6e6) == [(Stage.VIT, (1,))]
