@@ -209,7 +209,7 @@ class ForesightSettings(PolicySettings):
             margin_ms=alone / 15.0,
             put_off_ms=24.0 * alone,
             pacing_window_ms=3.0 * alone,
-            pacing_rate_per_ms=0.8 * calibration.saturated_per_ms,
+            pacing_rate_per_ms=0.85 * calibration.saturated_per_ms,
             back_ms=calibration.output_ms + calibration.reserved_ms,
             reserved_ms=calibration.reserved_ms,
         )
