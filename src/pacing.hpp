@@ -9,7 +9,7 @@ namespace xinfer {
 struct PacingSettings {
   bool enabled = false;
   double rate = 0.0;      // responses per ms that the fleet may ask for
-  double spread = 0.0;    // share of the period around which the quietest time is taken
+  double spread = 0.0;    // share of the period by which it may be longer, for a quiet time
   double step = 0.0;      // of that search
   double window = 0.0;    // arrivals that are closer than this are in each other's way
   double back = 0.0;      // from the end of Action to the robot's next arrival, at least
@@ -35,7 +35,7 @@ class Pacing {
     if (period <= robot.period) return 0.0;
     const double soonest = std::max(robot.last_arrival + robot.period, state.now + s_.back);
     const double latest = robot.last_arrival + std::min(period * (1.0 + s_.spread), robot.budget);
-    double best = std::max(robot.last_arrival + period * (1.0 - s_.spread), soonest);
+    double best = std::max(robot.last_arrival + period, soonest);
     double least = std::numeric_limits<double>::infinity();
     for (double at = best; at <= latest; at += s_.step) {
       const double near = crowd(state, number, at);

@@ -163,7 +163,8 @@ class ForesightSettings(PolicySettings):
     :param pacing: whether robots with time to spare are asked back at a gap
     :param pacing_rate_per_ms: responses that the fleet may ask for; the robots with time to
         spare share what the others leave
-    :param pacing_spread: share of its period around which a robot gets the quietest time
+    :param pacing_spread: share of its period by which a robot may be asked later, for the
+        quietest time
     :param pacing_step_ms: of that search
     :param pacing_window_ms: arrivals that are closer than this are in each other's way
     :param back_ms: from the end of Action until the robot's next request, at least
@@ -191,7 +192,7 @@ class ForesightSettings(PolicySettings):
     hopeless_share: float = 0.9
     pacing: bool = True
     pacing_rate_per_ms: float
-    pacing_spread: float = 0.05
+    pacing_spread: float = 0.1
     pacing_step_ms: float = 5.0
     pacing_window_ms: float
     back_ms: float

@@ -38,7 +38,7 @@ class Pacing:
         last, spread = robot.last_arrival, self._settings.pacing_spread
         soonest = max(last + robot.period, self._state.now + self._settings.back_ms)
         latest = last + min(period * (1.0 + spread), robot.budget)
-        best = at = max(last + period * (1.0 - spread), soonest)
+        best = at = max(last + period, soonest)
         least = math.inf
         while at <= latest:
             crowd = self._crowd(number, at)
