@@ -300,8 +300,8 @@ def main() -> None:
             '# What foresight gains', '',
             'Written by `benchmarks/foresight_capacity.py`. Simulated: the calibrated device '
             '(`paper`), rounds of 210 s of which the first 30 s do not count, batch size one, ten '
-            'seeds (401 to 410); the policy was tuned on others, below 400. A criterion must hold in '
-            'each of the ten rounds, for this number of robots and every smaller one down to twelve. '
+            'seeds (401 to 410); the policy was tuned on others. A criterion must hold in '
+            'each of the ten rounds, for this fleet and every smaller one down to 12 robots. '
             'Criteria and workloads: [scheduling](scheduling.md). `rate` is the updates per '
             'second of a robot, `slowest` that of the slowest robot of all rounds.', '',
         ]  # fmt: skip
