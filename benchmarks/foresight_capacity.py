@@ -19,6 +19,7 @@ import matplotlib
 import numpy as np
 from rich.console import Console
 
+from xinfer_ros.fleet.criterion import PAPER, STRICT
 from xinfer_ros.predict.calibration import Calibration, load_calibration
 from xinfer_ros.sched.settings import policy_settings
 from xinfer_ros.sim.metrics import RoundMetrics
@@ -69,24 +70,6 @@ def one_round(case: Case, robots: int, seed: int) -> RoundMetrics:
     return simulate(scenario, calibration, settings).metrics(scenario)
 
 
-def meets_paper(m: RoundMetrics) -> bool:
-    """Return whether 95 % of the responses were on time."""
-    return m.attainment >= 0.95
-
-
-def meets_strict(m: RoundMetrics) -> bool:
-    """Return whether nobody was sacrificed for it either."""
-    return (
-        meets_paper(m)
-        and m.least_class_attainment >= 0.95
-        and m.far_late <= 0.005
-        and m.min_rate_share >= 0.9
-    )
-
-
-CRITERIA = {'paper': meets_paper, 'strict': meets_strict}
-
-
 class Bench:
     """Runs rounds on all cores and keeps them."""
 
@@ -106,15 +89,12 @@ class Bench:
 
     def capacities(self, case: Case, lowest: int = 12, highest: int = 32) -> dict[str, int]:
         """Return the largest fleet of each criterion below which none fails; 0 if none holds."""
-        found = dict.fromkeys(CRITERIA, 0)
-        open_ = set(CRITERIA)
+        found = {PAPER.name: 0, STRICT.name: 0}
+        open_ = [PAPER, STRICT]
         for robots in range(lowest, highest + 1):
             rounds = self.rounds(case, robots)
-            for name in sorted(open_):
-                if all(CRITERIA[name](m) for m in rounds):
-                    found[name] = robots
-                else:
-                    open_.discard(name)
+            open_ = [criterion for criterion in open_ if criterion.passes(rounds)]
+            found |= {criterion.name: robots for criterion in open_}
             if not open_:
                 break
         return found

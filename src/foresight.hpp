@@ -32,7 +32,7 @@ class Foresight : public Policy {
 
   void dispatch(State& state, double now, std::vector<Unit>& started) override {
     state.advance(now);
-    if (!can_start(state)) return;
+    if (!state.waits()) return;
     look(state);
     Rollout rollout(state, s_.rollout);
     double cost = shed(state, rollout);  // of leaving the rest waiting; negative: not known
@@ -72,12 +72,6 @@ class Foresight : public Policy {
   }
 
  private:
-  static bool can_start(const State& state) {
-    for (int stage = 0; stage < kStages; ++stage)
-      if (!state.ready[stage].empty() && state.running[stage] < state.limits[stage]) return true;
-    return false;
-  }
-
   // Key of the first registered request that the rollout found late, -1 if none.
   int64_t hurt(const State& state, const Rollout& rollout) const {
     for (Mask mask = rollout.late; mask; mask &= mask - 1) {

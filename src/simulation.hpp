@@ -172,10 +172,7 @@ class Simulation {
       }
       plan(now);
     }
-    bool waits = false;
-    for (int stage = 0; stage < kStages; ++stage)
-      waits |= !core_.state.ready[stage].empty() && core_.state.running[stage] < core_.state.limits[stage];
-    if (waits && !tick_pending_) {
+    if (core_.state.waits() && !tick_pending_) {
       tick_pending_ = true;
       push(now + s_.tick_ns, Kind::tick, 0);
     }

@@ -127,6 +127,13 @@ class State {
     now = std::max(now, t);
   }
 
+  // Whether work waits beside a free lane.
+  bool waits() const {
+    for (int stage = 0; stage < kStages; ++stage)
+      if (!ready[stage].empty() && running[stage] < limits[stage]) return true;
+    return false;
+  }
+
   int find(int64_t key) const {
     for (int place : live)
       if (requests[place].key == key) return place;

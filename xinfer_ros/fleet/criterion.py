@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.fleet.records import RoundRecord
+from xinfer_ros.sim.metrics import RoundMetrics
 
 ATTAINMENT = 0.95
 FAR_LATE = 0.005
@@ -42,11 +43,11 @@ class Criterion:
     min_rate_share: float | None = None
     p50_ms: float | None = None
 
-    def passes(self, rounds: Sequence[RoundRecord]) -> bool:
+    def passes(self, rounds: Sequence[RoundRecord | RoundMetrics]) -> bool:
         """Return whether every round meets it."""
         return not self.faults(rounds)
 
-    def faults(self, rounds: Sequence[RoundRecord]) -> list[str]:
+    def faults(self, rounds: Sequence[RoundRecord | RoundMetrics]) -> list[str]:
         """Return what the worst round misses, in words; empty if nothing."""
         least = (
             (self.attainment, min(r.attainment for r in rounds), 'on time'),
