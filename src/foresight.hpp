@@ -39,7 +39,7 @@ class Foresight : public Policy {
     for (int stage : kStageOrder) {
       int tries = 0;
       // by the time they are due; a batch takes along who waits behind the first
-      for (Mask mask = o_.waiting[stage]; mask && state.running[stage] < state.limits[stage];) {
+      for (Mask mask = o_.waiting[stage]; mask && state.has_room(stage);) {
         const int first = lowest(mask);
         mask &= mask - 1;
         const Mask taken = o_.batch(state, stage, first);

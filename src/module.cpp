@@ -97,6 +97,8 @@ static std::unique_ptr<Core> make_core(const Device& device, const Counts& limit
       throw std::invalid_argument("a lane runs 1 to 21 units at once");
   State state(device, limits, flag(settings, "interference_model"));
   state.learning_rate = number(settings, "learning_rate");
+  state.stage_overlap = flag(settings, "stage_overlap");
+  state.max_held = settings["max_held"].cast<int>();
   return std::make_unique<Core>(std::move(state), make_policy(name, settings));
 }
 

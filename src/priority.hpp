@@ -12,7 +12,7 @@ class Fifo : public Policy {
   void dispatch(State& state, double now, std::vector<Unit>& started) override {
     state.advance(now);
     for (int stage : kStageOrder)
-      while (state.running[stage] < state.limits[stage] && !state.ready[stage].empty()) {
+      while (state.has_room(stage) && !state.ready[stage].empty()) {
         const auto& queue = state.ready[stage];
         const int oldest = *std::min_element(queue.begin(), queue.end(), [&](int a, int b) {
           return state.requests[a].key < state.requests[b].key;
@@ -28,7 +28,7 @@ class Edf : public Policy {
   void dispatch(State& state, double now, std::vector<Unit>& started) override {
     state.advance(now);
     for (int stage : kStageOrder)
-      while (state.running[stage] < state.limits[stage] && !state.ready[stage].empty())
+      while (state.has_room(stage) && !state.ready[stage].empty())
         launch(state, state.ready[stage].front(), started, Verdict::issued);
   }
 };
@@ -42,7 +42,7 @@ class SlackGate : public Policy {
     state.advance(now);
     for (int stage : kStageOrder) {
       size_t next = 0;
-      while (state.running[stage] < state.limits[stage] && next < state.ready[stage].size()) {
+      while (state.has_room(stage) && next < state.ready[stage].size()) {
         const int place = state.ready[stage][next];
         const Load& load = state.load(state.running);
         int shortest = -1;

@@ -51,7 +51,9 @@ struct Outlook {
   Mask batch(const State& state, int stage, int first) const {
     Mask taken = bit(first);
     Mask rest = waiting[stage] & ~taken;
-    for (int left = state.device.max_batch(stage) - 1; left > 0 && rest; --left) {
+    int most = state.device.max_batch(stage);
+    if (stage == kVit) most = std::min(most, std::max(state.free_states(), 1));
+    for (int left = most - 1; left > 0 && rest; --left) {
       taken |= rest & -rest;
       rest &= rest - 1;
     }

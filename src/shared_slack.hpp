@@ -23,12 +23,12 @@ class SharedSlack : public Policy {
     state.advance(now);
     refresh(state);  // once: without a launch it finds the same again
     for (int stage : kStageOrder) {
-      bool again = !state.ready[stage].empty() && state.running[stage] < state.limits[stage];
+      bool again = !state.ready[stage].empty() && state.has_room(stage);
       while (again) {
         again = false;
         scan_order(state, stage);
         for (int place : order_) {
-          if (state.running[stage] >= state.limits[stage]) break;
+          if (!state.has_room(stage)) break;
           const bool shielded = state.requests[place].is_protected();
           if (!shielded && !admits(state, place)) continue;
           launch(state, place, started, shielded ? Verdict::issued_protected : Verdict::issued);

@@ -18,6 +18,7 @@ struct Request {
   int stage = 0;
   int unit = -1;  // index in State::units, -1 while it waits
   bool promoted = false, hopeless = false;
+  bool holds = false;  // its ViT has started, so it counts against State::max_held
   double promoted_at = 0.0;
   double put_off = 0.0;  // added to the deadline of a request that is given up for its budget
 
@@ -70,6 +71,9 @@ class State {
   Device device;
   Counts limits;      // units that may run at once on each lane
   bool interference;  // false: every lookup is at n = 0 (an ablation)
+  bool stage_overlap = true;  // false: units of one stage at a time (an ablation)
+  int max_held = 0;           // requests between the start of ViT and their end, 0: any number
+  int held = 0;
 
   std::vector<Request> requests;                   // stable places
   std::vector<int> live;                           // places in use, in the order of submission
@@ -127,10 +131,20 @@ class State {
     now = std::max(now, t);
   }
 
-  // Whether work waits beside a free lane.
+  // Requests that may still enter ViT.
+  int free_states() const { return max_held > 0 ? max_held - held : kMaxBatch; }
+
+  // Whether the lane of a stage can take another unit.
+  bool has_room(int stage) const {
+    if (running[stage] >= limits[stage]) return false;
+    if (stage == kVit && free_states() <= 0) return false;
+    return stage_overlap || running[0] + running[1] + running[2] == running[stage];
+  }
+
+  // Whether work waits that a lane could take.
   bool waits() const {
     for (int stage = 0; stage < kStages; ++stage)
-      if (!ready[stage].empty() && running[stage] < limits[stage]) return true;
+      if (!ready[stage].empty() && has_room(stage)) return true;
     return false;
   }
 
@@ -198,6 +212,10 @@ class State {
       unit.members[i] = members[i];
       leave_queue(members[i]);
       requests[members[i]].unit = static_cast<int>(units.size());
+      if (stage == kVit) {
+        requests[members[i]].holds = true;
+        ++held;
+      }
     }
     ++running[stage];
     units.push_back(unit);
@@ -259,6 +277,7 @@ class State {
       who.in_server = false;
       who.returned = t;
     }
+    if (requests[place].holds) --held;
     requests[place].key = -1;
     free_.push_back(place);
   }

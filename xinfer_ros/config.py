@@ -36,8 +36,41 @@ def _setting(
 class ServerConfig:
     """Settings of the server node."""
 
-    model: str = _setting('tiny', 'model to serve', choices=('tiny', 'echo'))
+    model: str = _setting(
+        'tiny', 'model to serve: a name of `xinfer models`, or the folder of a checkpoint'
+    )
     model_seed: int = _setting(0, 'seed of random weights (tiny)', low=0, high=2**31 - 1)
+    device: str = _setting('auto', 'auto, cpu, cuda or cuda:N; auto: CUDA if there is one')
+    model_dtype: str = _setting(
+        'auto', 'type of the weights; auto: bfloat16 on CUDA, float32 on a CPU',
+        choices=('auto', 'float32', 'bfloat16'),
+    )  # fmt: skip
+    rtc_mode: str = _setting(
+        'auto', 'real-time chunking; auto: hard_prefix if the checkpoint was trained for it',
+        choices=('auto', 'guided', 'hard_prefix', 'none'),
+    )  # fmt: skip
+    rtc_jacobian: str = _setting(
+        'identity', 'derivative that the guidance takes; vjp is the true one, Action costs thrice',
+        choices=('identity', 'vjp'),
+    )  # fmt: skip
+    rtc_schedule: str = _setting(
+        'linear', 'how the guidance falls behind the commitment',
+        choices=('linear', 'exp', 'ones', 'zeros'),
+    )  # fmt: skip
+    rtc_max_gain: float = _setting(5.0, 'largest guidance weight, beta', low=0.0, high=100.0)
+    overlap_preparation: bool = _setting(
+        True, 'prepare pictures while the device computes (ablation switch C)'
+    )
+    stage_concurrency: bool = _setting(
+        True, 'as many units of a stage at once as the calibration knows; false: one (switch M)'
+    )
+    round_barrier: bool = _setting(
+        False,
+        'serve in common rounds: the next begins when the last has ended (switch R off)',
+    )
+    stage_overlap: bool = _setting(
+        True, 'units of different stages run at once (ablation switch G)'
+    )
     scheduling_policy: str = _setting(
         'foresight', 'scheduling policy; the others are there to compare',
         choices=('foresight', 'foresight_shed', 'xinfer', 'slack_gate', 'edf', 'fifo'),
@@ -45,6 +78,14 @@ class ServerConfig:
     calibration: str = _setting(
         '', 'calibration of the device: a shipped name or a .json file; empty: that of the model'
     )
+    calibration_mismatch: str = _setting(
+        'refuse', 'what to do if a named calibration is of another model or device',
+        choices=('refuse', 'warn'),
+    )  # fmt: skip
+    record_run: str = _setting(
+        '', 'file, NAME.npz, that gets every start and end of a unit, for `xinfer audit`; empty: '
+        'none'
+    )  # fmt: skip
     max_robots: int = _setting(32, 'most robots served at once', low=1, high=256)
     lease_s: float = _setting(
         5.0, 'silence after which another robot may take an id', unit='s', low=0.5, high=600.0
@@ -72,9 +113,18 @@ class ServerConfig:
     engine_silence_s: float = _setting(
         3.0, 'silence after which an engine is taken for hung', unit='s', low=0.5, high=600.0
     )
+    hung_after_s: float = _setting(
+        1.5, 'age of a unit at which robots are answered HUNG; longer if stages take long',
+        unit='s', low=0.1, high=600.0,
+    )  # fmt: skip
     unit_timeout_s: float = _setting(
-        10.0, 'time after which a unit is taken for hung', unit='s', low=0.1, high=600.0
-    )
+        10.0, 'age of a unit at which the engine is ended and started anew', unit='s',
+        low=0.1, high=600.0,
+    )  # fmt: skip
+    max_in_stages: int = _setting(
+        0, 'requests between the start of ViT and their end, which bounds the memory of the '
+        'device; 0: one a robot', low=0, high=256,
+    )  # fmt: skip
     rclpy_executor: str = _setting('single', _EXECUTOR_DOC, choices=('single', 'events'))
     autostart: bool = _setting(True, 'configure and activate without being told')
 
@@ -114,7 +164,15 @@ class ExecutorConfig:
         0.18, 'least time between two requests, TE', unit='s', low=0.01, high=10.0
     )
     commitment_steps: int = _setting(
-        6, 'rows of the next chunk that are promised already, d', unit='steps', low=0, high=1000
+        6, 'rows of the next chunk that are promised already, d; where it starts if it is measured',
+        unit='steps', low=0, high=1000,
+    )  # fmt: skip
+    commitment: str = _setting(
+        'fixed', 'how d is chosen: commitment_steps, or from the longest of the last 20 responses',
+        choices=('fixed', 'measured'),
+    )  # fmt: skip
+    commitment_margin_steps: int = _setting(
+        1, 'rows that a measured d is longer than the responses', unit='steps', low=0, high=100
     )
     response_budget_s: float = _setting(
         0.18, 'how long an answer may take', unit='s', low=0.005, high=MAX_BUDGET_S

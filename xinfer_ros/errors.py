@@ -20,6 +20,9 @@ class Reason(IntEnum):
     SHUTDOWN = 5
     UNKNOWN_SESSION = 6
     MODEL_FAILED = 7
+    HUNG = 8
+    OUT_OF_MEMORY = 9
+    DEVICE_FAILED = 10
     # Refusals at registration
     DUPLICATE_ID = 20
     REJECTED_PROTOCOL = 21
@@ -40,6 +43,7 @@ class Reason(IntEnum):
     REJECTED_ORDER = 47
     REJECTED_PERIOD = 48
     REJECTED_CAPACITY = 49
+    MISSING_CAMERA = 50
     # Refusals of a chunk, at the server's egress or at the executor's ingress
     REJECTED_ROWS = 60
     REJECTED_COLUMNS = 61

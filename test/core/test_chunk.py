@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xinfer_ros.core.chunk import Answer, check_rows, columns_by_name
+from xinfer_ros.core.chunk import Answer, Commitment, check_rows, columns_by_name
 from xinfer_ros.errors import Reason, Rejected
 
 names = st.text('abcdef_1', min_size=1, max_size=4)
@@ -100,3 +100,24 @@ def test_answer_without_rows_says_why() -> None:
     answer = Answer(session=1, episode=0, request_id=2, epoch=3, reason=Reason.EXPIRED)
     assert answer.rows.shape == (0, 0)
     assert answer.times.server_ns == 0
+
+
+@pytest.mark.parametrize(
+    ('commitment', 'leftover', 'limit', 'frozen', 'degraded'),
+    [
+        (0, 40, 8, 0, False),  # not tied
+        (7, 40, 8, 7, False),
+        (8, 40, 8, 8, True),
+        (9, 40, 8, 8, True),
+        (6, 0, 8, 0, False),  # nothing was promised yet
+        (9, 5, 8, 5, False),
+        (3, 40, 0, 0, True),  # a model that honours none
+        (49, 49, 50, 49, False),
+    ],
+)
+def test_commitment_is_kept_as_far_as_leftover_and_model_go(
+    commitment: int, leftover: int, limit: int, frozen: int, degraded: bool
+) -> None:
+    """RT-02: d_max = 8: 7 is normal; 8 and 9 are clamped and flagged, never an exception."""
+    kept = Commitment.of(commitment, leftover, limit)
+    assert (kept.frozen_steps, kept.degraded) == (frozen, degraded)

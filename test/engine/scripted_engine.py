@@ -16,7 +16,7 @@ from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
 from xinfer_ros.engine.engine_life import EngineEvents, EngineLife
 from xinfer_ros.engine.front_end import FrontEnd
 from xinfer_ros.engine.records import Cancel, Done, Dropped, Record, Submit
-from xinfer_ros.engine.robots import Registration, Robot
+from xinfer_ros.engine.robots import PROTOCOL_VERSION, Registration, Robot
 from xinfer_ros.engine.status import FrontEndSettings, ServerStatus
 
 CONTRACT = ModelContract(
@@ -88,6 +88,11 @@ class ScriptedEngine:
         )
         self._events.engine_record(self.life, done)
 
+    def hang(self, hangs: bool) -> None:
+        """Tell that a unit does not end, or that it has ended after all."""
+        assert self.life is not None
+        self._events.engine_hangs(self.life, hangs)
+
     def drop(self, dropped: Dropped) -> None:
         """Answer a request without rows."""
         assert self.life is not None
@@ -110,10 +115,15 @@ class Bench:
 
     :param num_slots: slots of the engine
     :param capacity_per_s: responses per second that robots are admitted for, None: no limit
+    :param overlap_preparation: whether pictures are prepared while the device computes
     """
 
     def __init__(
-        self, num_slots: int = 4, max_robots: int = 4, capacity_per_s: float | None = None
+        self,
+        num_slots: int = 4,
+        max_robots: int = 4,
+        capacity_per_s: float | None = None,
+        overlap_preparation: bool = True,
     ) -> None:
         self.clock = SimulatedClock(10**9)
         self.engine = ScriptedEngine(num_slots)
@@ -125,6 +135,7 @@ class Bench:
             reserved_ns=4_000_000,
             first_epoch=7,
             capacity_per_s=capacity_per_s,
+            overlap_preparation=overlap_preparation,
         )
         self.front_end = FrontEnd(
             settings,
@@ -146,7 +157,7 @@ class Bench:
             cameras=('top',),
             keyframe_spacing_ns=SPACING_NS,
             horizon=0,
-            protocol_version=1,
+            protocol_version=PROTOCOL_VERSION,
             instance=instance,
         )
         return self.front_end.register(registration)[0]

@@ -14,16 +14,19 @@ from xinfer_ros.core.chunk import Answer
 from xinfer_ros.core.clock import SimulatedClock
 from xinfer_ros.core.request import Unit
 from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
+from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.engine_life import EngineEvents, EngineLife
 from xinfer_ros.engine.front_end import FrontEnd
+from xinfer_ros.engine.health import HangWatch
 from xinfer_ros.engine.lane import UnitEnd
 from xinfer_ros.engine.pipeline import Pipeline
 from xinfer_ros.engine.records import Beat, Done, Dropped, Record
-from xinfer_ros.engine.robots import Registration, Robot
+from xinfer_ros.engine.robots import PROTOCOL_VERSION, Registration, Robot
 from xinfer_ros.engine.status import FrontEndSettings
 from xinfer_ros.errors import Reason
 from xinfer_ros.predict.calibration import Calibration
-from xinfer_ros.robot.chunk_executor import ChunkExecutor, ExecutorSettings
+from xinfer_ros.robot.chunk_executor import ChunkExecutor
+from xinfer_ros.robot.executor_settings import ExecutorSettings
 from xinfer_ros.robot.session import Grant
 from xinfer_ros.sched.registry import make_scheduler
 from xinfer_ros.sim.device import Executing, SimulatedDevice
@@ -75,9 +78,16 @@ class TableDevice:
         self._running: dict[int, tuple[Unit, int]] = {}  # and when it was issued
         self._plan = 0
         self.slowdown = 1.0
+        self.stalled = False
+        self.started = [0 for _ in Stage]
+        self._put_off: list[tuple[Unit, tuple[int, ...]]] = []
 
-    def issue(self, unit: Unit) -> None:
-        """Start a unit."""
+    def issue(self, unit: Unit, state_ids: tuple[int, ...]) -> None:
+        """Start a unit; a stalled device takes it in when the stall is over."""
+        if self.stalled:
+            self._put_off.append((unit, state_ids))
+            return
+        self.started[unit.stage] += 1
         now_ns, calibration = self._time.clock.now_ns(), self._calibration
         work_ms = (
             calibration.work_ms[unit.stage]
@@ -94,6 +104,13 @@ class TableDevice:
         self._running[unit.number] = unit, now_ns
         self._device.start(now_ns, [executing])
         self._await_end()
+
+    def go_on(self) -> None:
+        """End the stall."""
+        self.stalled = False
+        waiting, self._put_off = self._put_off, []
+        for unit, state_ids in waiting:
+            self.issue(unit, state_ids)
 
     def _await_end(self) -> None:
         self._plan += 1
@@ -120,7 +137,14 @@ class SimulatedEngine:
         self._time = time
         self.device = TableDevice(calibration, time, self._step)
         scheduler = make_scheduler(policy, calibration)
-        self._pipeline = Pipeline(scheduler, self.device.issue, self._send)
+        self._pipeline = Pipeline(
+            scheduler,
+            self.device.issue,
+            self._send,
+            num_states=num_slots,
+            unit_timeout_ns=10 * S,
+        )
+        self._hang_watch = HangWatch(round(1.5 * S))
         memory = memoryview(bytearray(slot_memory_bytes(CONTRACT, num_slots)))
         self.life = EngineLife(1, self, CONTRACT, slot_arrays(CONTRACT, num_slots, memory))
 
@@ -147,6 +171,8 @@ class SimulatedEngine:
     def _send(self, record: Record) -> None:
         if isinstance(record, Beat):
             self.life.slowdown = record.slowdown
+            if self._hang_watch.has_changed(record.oldest_unit_ns):
+                self._events.engine_hangs(self.life, self._hang_watch.hangs)
         elif isinstance(record, Done | Dropped):
             self._events.engine_record(self.life, record)
 
@@ -187,6 +213,7 @@ class Member:
     robot: Robot
     period_ns: int
     here: bool = True
+    pauses: bool = False
     sent: dict[int, tuple[int, int]] = field(default_factory=dict)
     outcomes: list[Outcome] = field(default_factory=list)
 
@@ -241,7 +268,7 @@ class SimulatedFleet:
             cameras=('top',),
             keyframe_spacing_ns=SPACING_NS,
             horizon=0,
-            protocol_version=1,
+            protocol_version=PROTOCOL_VERSION,
             instance=1,
         )
         robot = self.front_end.register(registration)[0]
@@ -270,18 +297,23 @@ class SimulatedFleet:
         if not member.here:
             return
         now_ns = self.time.clock.now_ns()
-        if member.executor.request_is_due(now_ns):
-            draft = member.executor.begin_request(now_ns)
-            assert draft is not None
-            asked = observation(
-                member.robot,
-                draft.request_id,
-                budget_ns=draft.budget_ns,
-                minimum_period_ns=draft.minimum_period_ns,
-            )
-            member.sent[draft.request_id] = now_ns, draft.budget_ns
-            self.time.after(NETWORK_NS, lambda: self._arrive(member, asked))
+        if member.executor.request_is_due(now_ns) and not member.pauses:
+            self.ask(member)
         self.time.after(5 * MS, lambda: self._poll(member))
+
+    def ask(self, member: Member) -> None:
+        """Let a robot ask, whether it waits for an answer or not."""
+        now_ns = self.time.clock.now_ns()
+        draft = member.executor.begin_request(now_ns)
+        assert draft is not None
+        asked = observation(
+            member.robot,
+            draft.request_id,
+            budget_ns=draft.budget_ns,
+            minimum_period_ns=draft.minimum_period_ns,
+        )
+        member.sent[draft.request_id] = now_ns, draft.budget_ns
+        self.time.after(NETWORK_NS, lambda: self._arrive(member, asked))
 
     def _arrive(self, member: Member, asked: Any) -> None:
         self.in_server.add((member.robot, asked.request_id))

@@ -6,7 +6,6 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +14,14 @@ import psutil
 import pytest
 
 from xinfer_ros.config import ServerConfig
+from xinfer_ros.core.batch import Batch, LanePlan
 from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.core.request import Request
 from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.engine_life import EngineLife, EngineLimits, EngineWatch
 from xinfer_ros.engine.link import EngineLink
-from xinfer_ros.engine.pipeline import EngineLoop
+from xinfer_ros.engine.loop import EngineLoop, LoopSettings
 from xinfer_ros.engine.records import (
     Announce,
     Beat,
@@ -29,7 +29,6 @@ from xinfer_ros.engine.records import (
     Contract,
     Done,
     Dropped,
-    EngineSettings,
     Ready,
     Record,
     SetBudget,
@@ -38,18 +37,15 @@ from xinfer_ros.engine.records import (
     decode,
     encode,
 )
-from xinfer_ros.errors import ConfigError, ModelError, Reason
+from xinfer_ros.engine.settings import EngineSettings
+from xinfer_ros.errors import ConfigError, ModelError, Reason, Rejected
 from xinfer_ros.models.echo import EchoModel
 from xinfer_ros.models.registry import echo_contract
-from xinfer_ros.predict.calibration import load_calibration
 from xinfer_ros.sched.registry import make_scheduler
 
-ECHO = EngineSettings(
-    model='echo', model_seed=0, scheduling_policy='foresight', calibration='echo',
-    reserved_ns=4_000_000, num_slots=4, torch_threads=1, spare=True,
-)  # fmt: skip
+ECHO = EngineSettings(ServerConfig(model='echo', max_robots=1))
 TIMEOUT_S = 30.0
-LIMITS = EngineLimits(start_s=TIMEOUT_S, silence_s=TIMEOUT_S, unit_s=TIMEOUT_S)
+LIMITS = EngineLimits(start_s=TIMEOUT_S, silence_s=TIMEOUT_S, hung_ns=30_000_000_000)
 
 
 def submit(key: int, slot: int = 0, budget_ns: int = 10**10) -> Submit:
@@ -71,7 +67,7 @@ def submit(key: int, slot: int = 0, budget_ns: int = 10**10) -> Submit:
     [
         Start(),
         Ready(),
-        Beat(oldest_unit_ns=5, slowdown=1.25),
+        Beat(oldest_unit_ns=5, slowdown=1.25, correction=(1.0, 2.0, 0.5)),
         submit(3),
         Announce(robot=2, arrival_ns=5, budget_ns=6, period_ns=7),
         Cancel(key=4),
@@ -92,24 +88,25 @@ def test_an_unknown_record_is_refused() -> None:
 
 
 def test_engine_takes_the_calibration_of_its_model_unless_told_otherwise() -> None:
-    assert EngineSettings.from_config(ServerConfig(model='echo')).device().name == 'echo'
+    assert EngineSettings(ServerConfig(model='echo')).device().name == 'echo'
     told = ServerConfig(model='echo', calibration='tiny')
-    assert EngineSettings.from_config(told).device().name == 'tiny'
+    assert EngineSettings(told).device().name == 'tiny'
 
 
 def test_calibration_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    settings = EngineSettings.from_config(ServerConfig(calibration='tinny'))
+    settings = EngineSettings(ServerConfig(calibration='tinny'))
     with pytest.raises(ConfigError, match=r'no calibration tinny; shipped: .*tiny'):
         settings.device()
 
 
-def test_device_is_cut_to_what_the_lanes_run_at_once() -> None:
-    """A lane runs one unit, however many the calibration knows of; and delta is the server's."""
-    settings = EngineSettings.from_config(ServerConfig(calibration='paper', reserved_s=0.01))
-    device, whole = settings.device(), load_calibration('paper')
-    assert (device.bound, whole.bound) == ((1, 1, 1), (3, 6, 5))
+def test_device_is_cut_to_one_unit_a_lane_without_concurrency_in_a_stage() -> None:
+    """What is kept for the way outside of the server is the server's, not the calibration's."""
+    whole = EngineSettings(ServerConfig(calibration='paper', reserved_s=0.01)).device()
+    assert (whole.bound, whole.reserved_ms) == ((3, 6, 5), 10.0)
+    config = ServerConfig(calibration='paper', stage_concurrency=False)
+    device = EngineSettings(config).device()
+    assert device.bound == (1, 1, 1)
     assert device.table.rate(Stage.VIT, (0, 1, 1)) == whole.table.rate(Stage.VIT, (0, 1, 1))
-    assert device.reserved_ms == 10.0
 
 
 class Events:
@@ -124,6 +121,9 @@ class Events:
 
     def engine_ended(self, next_epoch: int) -> None:
         self.ended.put(next_epoch)
+
+    def engine_hangs(self, life: EngineLife, hangs: bool) -> None:
+        raise AssertionError('no unit takes long')
 
     def engine_record(self, life: EngineLife, record: Done | Dropped) -> None:
         raise AssertionError(f'nobody asked for {record}')
@@ -141,11 +141,12 @@ class GatedModel:
         self.gates = {stage: threading.Semaphore(0) for stage in Stage}
         self._fails = fails
 
-    def run(self, stage: Stage, slot_ids: Sequence[int]) -> None:
-        self.entered.put((stage, list(slot_ids)))
+    def run(self, stage: Stage, batch: Batch) -> dict[int, Rejected]:
+        self.entered.put((stage, list(batch.slot_ids)))
         assert self.gates[stage].acquire(timeout=TIMEOUT_S)
         if stage is self._fails:
             raise RuntimeError('a secret of /home/someone')
+        return {}
 
 
 class RunningPipeline:
@@ -153,8 +154,9 @@ class RunningPipeline:
 
     def __init__(self, model: Any) -> None:
         self.sent: queue.SimpleQueue[Record] = queue.SimpleQueue()
-        scheduler = make_scheduler(ECHO.scheduling_policy, ECHO.device())
-        self.pipeline = EngineLoop(scheduler, model, MonotonicClock(), self._take)
+        scheduler = make_scheduler('foresight', ECHO.device())
+        settings = LoopSettings(num_states=8)
+        self.pipeline = EngineLoop(scheduler, model, MonotonicClock(), self._take, settings)
         self.error: Exception | None = None
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -257,7 +259,7 @@ def test_the_pipeline_computes_what_the_model_computes() -> None:
     memory = memoryview(bytearray(slot_memory_bytes(contract, 2)))
     slots = slot_arrays(contract, 2, memory)
     model = EchoModel(contract)
-    model.bind(slots)
+    model.bind(slots, LanePlan(num_states=2))
     slots.state[1] = 2.5
     running = RunningPipeline(model)
     running.pipeline.post(submit(1, 1))
@@ -309,7 +311,7 @@ def test_a_killed_engine_is_seen_at_once_and_another_takes_its_place() -> None:
 def test_an_engine_that_hangs_is_killed_and_replaced() -> None:
     """SL-04: a process that lives but does nothing is as good as dead."""
     events = Events()
-    limits = EngineLimits(start_s=TIMEOUT_S, silence_s=1.0, unit_s=TIMEOUT_S)
+    limits = replace(LIMITS, silence_s=1.0)
     watch = EngineWatch(ECHO, 1, limits, MonotonicClock(), lambda text: None)
     watch.start(events)
     first = events.ready.get(timeout=TIMEOUT_S)
@@ -332,7 +334,8 @@ def test_a_watch_that_is_closed_at_any_moment_leaves_nothing_behind() -> None:
 
 
 def test_an_engine_that_can_not_start_is_given_up_after_three_tries() -> None:
-    settings = replace(ECHO, model='no such model', spare=False)
+    config = ServerConfig(model='no such model', calibration='echo', spare_engine=False)
+    settings = EngineSettings(config)
     with pytest.raises(ModelError, match='ended before its model was loaded'):
         EngineLink(settings).start(TIMEOUT_S)
     said: queue.SimpleQueue[str] = queue.SimpleQueue()

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The connection to an engine process that does not do its part."""
 
+from xinfer_ros.config import ServerConfig
 from xinfer_ros.engine.link import EngineLink
-from xinfer_ros.engine.records import Cancel, EngineSettings
+from xinfer_ros.engine.records import Cancel
+from xinfer_ros.engine.settings import EngineSettings
 
-ECHO = EngineSettings(
-    model='echo', model_seed=0, scheduling_policy='foresight', calibration='echo',
-    reserved_ns=4_000_000, num_slots=4, torch_threads=1, spare=False,
-)  # fmt: skip
+ECHO = EngineSettings(ServerConfig(model='echo', spare_engine=False))
 MORE_THAN_THE_CONNECTION_HOLDS = 2000
 
 

@@ -31,7 +31,13 @@ class Bench:
         self.issued: list[Unit] = []
         self.sent: list[Record] = []
         scheduler = make_scheduler(policy, load_calibration('paper'))
-        self.pipeline = Pipeline(scheduler, self.issued.append, self.sent.append)
+        self.pipeline = Pipeline(
+            scheduler,
+            lambda unit, state_ids: self.issued.append(unit),
+            self.sent.append,
+            num_states=32,
+            unit_timeout_ns=10_000 * MS,
+        )
 
     def submit(self, key: int, now_ns: int, budget_ns: int = 180 * MS) -> None:
         """Hand in a request that has just arrived."""
@@ -68,12 +74,17 @@ def test_request_passes_the_lanes_and_its_time_is_told_by_part() -> None:
     )
 
 
+def _beat(oldest_unit_ns: int) -> Beat:
+    correction = (1.0, 1.0, 1.0)
+    return Beat(oldest_unit_ns=oldest_unit_ns, slowdown=1.0, correction=correction)
+
+
 def test_idle_engine_wakes_for_its_sign_of_life_alone() -> None:
     bench = Bench()
     for beat in range(4):
         assert bench.pipeline.wake_ns == beat * BEAT_NS
         bench.pipeline.step(None, beat * BEAT_NS)
-    assert bench.sent == [Beat(oldest_unit_ns=0, slowdown=1.0)] * 4
+    assert bench.sent == [_beat(0)] * 4
 
 
 def test_sign_of_life_tells_the_age_of_the_oldest_unit() -> None:
@@ -81,7 +92,7 @@ def test_sign_of_life_tells_the_age_of_the_oldest_unit() -> None:
     bench.submit(1, 0)
     bench.submit(2, 100 * MS)
     bench.pipeline.step(None, BEAT_NS)
-    assert bench.sent[-1] == Beat(oldest_unit_ns=BEAT_NS, slowdown=1.0)
+    assert bench.sent[-1] == _beat(BEAT_NS)
 
 
 def _held_back() -> Bench:

@@ -32,7 +32,13 @@ class VirtualEngine:
         self._time = timing(scenario, calibration)
         self._calibration = calibration
         self._device = SimulatedDevice(scenario.true_rates)
-        self._pipeline = Pipeline(scheduler, self._take_unit, self._take_record)
+        self._pipeline = Pipeline(
+            scheduler,
+            self._take_unit,
+            self._take_record,
+            num_states=scenario.num_robots,
+            unit_timeout_ns=60_000_000_000,
+        )
         rows = zip(
             scenario.budget_ns.tolist(),
             scenario.draws.tolist(),
@@ -104,7 +110,7 @@ class VirtualEngine:
         )
         self._step(announce)
 
-    def _take_unit(self, unit: Unit) -> None:
+    def _take_unit(self, unit: Unit, state_ids: tuple[int, ...]) -> None:
         self._running[unit.number] = unit
         self._issued.append(unit)
 

@@ -9,7 +9,8 @@ from xinfer_ros.core.chunk import Answer, Rows
 from xinfer_ros.core.clock import SimulatedClock
 from xinfer_ros.errors import Reason
 from xinfer_ros.robot.action_queue import QueuedRow
-from xinfer_ros.robot.chunk_executor import ChunkExecutor, ExecutorSettings, RequestDraft
+from xinfer_ros.robot.chunk_executor import ChunkExecutor, RequestDraft
+from xinfer_ros.robot.executor_settings import ExecutorSettings
 from xinfer_ros.robot.session import Grant
 
 MS = 1_000_000

@@ -71,6 +71,23 @@ def test_promised_rows_are_those_that_run_next(commitment: int) -> None:
     assert row.values.tolist() == [15, 3]
 
 
+@pytest.mark.parametrize(
+    ('response_ms', 'next_ms'), [(300, 500), (900, 900), (None, 2000)], ids=str
+)
+def test_next_request_leaves_at_the_later_of_period_and_answer(
+    response_ms: int | None, next_ms: int
+) -> None:
+    """RT-07: s = 0, TE = 500 ms: r = 300 → 500, r = 900 → 900, r never → after the timeout."""
+    robot = DrivenRobot(minimum_period_ns=500 * MS, budget_ns=1000 * MS)
+    draft = robot.ask_when_due()
+    sent_ns = robot.clock.now_ns()
+    if response_ms is not None:
+        robot.clock.advance(response_ms * MS)
+        assert robot.answer(draft) is Reason.OK
+    robot.ask_when_due()
+    assert robot.clock.now_ns() - sent_ns == next_ms * MS
+
+
 @pytest.mark.parametrize(('budget_ms', 'retry_ms'), [(180, 500), (400, 800)])
 def test_lost_request_is_followed_by_a_new_one_in_time(budget_ms: int, retry_ms: int) -> None:
     """CQ-04: within max(2·B, 500 ms); empty queue, motionless robot, the very first request."""
@@ -493,7 +510,7 @@ def test_robot_keeps_its_rules_under_every_order_of_events(
     sequence: list[tuple[str, int]],
 ) -> None:
     """
-    No row twice, none left out, one request in flight, and the period kept.
+    RT-07: no row twice, none left out, one request in flight, and the period kept.
 
     ``rows``, ``refusal`` and ``nonsense`` answer one of the last four requests, so they come late,
     twice and out of order. A new episode or session withdraws the request and its period.

@@ -142,7 +142,7 @@ events = st.lists(
 def test_one_request_in_flight_and_never_sooner_than_the_period(
     period_ms: int, backoff_ms: int, sequence: list[tuple[str, int]]
 ) -> None:
-    """S' = max(s + TE, r) under every order of sends, answers and losses."""
+    """RT-07: s' = max(s + TE, r), at most one request outstanding, under every order of events."""
     clock, rule = SimulatedClock(), NextSend(period_ms * MS, backoff_ms * MS)
     last_sent_ns: int | None = None
     refused_ns: int | None = None

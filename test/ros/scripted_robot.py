@@ -8,6 +8,7 @@ from typing import Any
 import cv2
 import numpy as np
 
+from xinfer_ros.engine.robots import PROTOCOL_VERSION
 from xinfer_ros.errors import Reason
 from xinfer_ros.models.registry import echo_contract
 from xinfer_ros.msg import ActionChunk, CameraFrame, CameraSpec, Observation
@@ -61,7 +62,8 @@ class ScriptedRobot:
         request.cameras = [
             CameraSpec(name=c.name, encoding='compressed') for c in CONTRACT.cameras
         ]
-        request.keyframe_spacing_ns, request.protocol_version = SPACING_NS, 1
+        request.keyframe_spacing_ns = SPACING_NS
+        request.protocol_version = PROTOCOL_VERSION
         request.instance = self.instance
         for name, value in changes.items():
             setattr(request, name, value)

@@ -15,7 +15,8 @@ from sensor_msgs.msg import CompressedImage, Image
 from xinfer_ros.core.chunk import Answer, ServerTimes
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.msg import ActionChunk, Budget, Observation
-from xinfer_ros.robot.chunk_executor import ChunkExecutor, ExecutorSettings, RequestDraft
+from xinfer_ros.robot.chunk_executor import ChunkExecutor, RequestDraft
+from xinfer_ros.robot.executor_settings import ExecutorSettings
 from xinfer_ros.robot.session import Grant
 from xinfer_ros.ros import convert
 

@@ -88,6 +88,14 @@ def _changed(**changes: bool) -> Changes:
     return lambda random: _plain(random) | changes
 
 
+def _narrow(others: Changes) -> Changes:
+    """Return draws with few states, or with one stage at a time."""
+    return lambda random: (
+        others(random)
+        | {'stage_overlap': random.random() < 0.5, 'max_held': random.choice([0, 1, 2, 5])}
+    )
+
+
 # name of a case: the scheduling policy and what of its settings is drawn
 CASES: dict[str, tuple[str, Changes]] = {
     'fifo': ('fifo', _plain),
@@ -102,6 +110,10 @@ CASES: dict[str, tuple[str, Changes]] = {
     'foresight': ('foresight', _foresight),
     'foresight without interference': ('foresight', _changed(interference_model=False)),
     'foresight_shed': ('foresight_shed', _foresight),
+    'fifo with narrow lanes': ('fifo', _narrow(_plain)),
+    'slack_gate with narrow lanes': ('slack_gate', _narrow(_gate)),
+    'xinfer with narrow lanes': ('xinfer', _narrow(_plain)),
+    'foresight with narrow lanes': ('foresight', _narrow(_foresight)),
 }
 
 

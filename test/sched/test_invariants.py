@@ -3,6 +3,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -33,11 +34,17 @@ EVENTS = st.lists(
 )
 
 
+NARROW: dict[str, Any] = {'stage_overlap': False, 'max_held': 3}
+
+
 class Watch:
     """Drives a core and checks each of its answers."""
 
-    def __init__(self, core: SchedulerCore, calibration: Calibration, policy: str) -> None:
-        self._core = core
+    def __init__(
+        self, core: SchedulerCore, calibration: Calibration, policy: str, *, narrow: bool = False
+    ) -> None:
+        self._core, self._narrow = core, narrow
+        self._held: set[int] = set()  # whose ViT has started
         self._limits = policy_settings(policy, calibration).limits(calibration)
         self._max_batch = [len(batch) for batch in calibration.batch_work]
         self.now_ns = 0
@@ -82,6 +89,7 @@ class Watch:
             self._forget(key)
 
     def _forget(self, *keys: int) -> None:
+        self._held -= set(keys)
         for key in keys:
             del self.stage[key]
             self.ended[key] += 1
@@ -105,8 +113,12 @@ class Watch:
             assert not running & set(keys), 'a request runs in one unit at most'
             assert all(self.stage[key] is Stage(stage) for key in keys), 'stages go in order'
             self.units[number] = Stage(stage), tuple(keys)
+            self._held |= set(keys)
         lanes = Counter(stage for stage, _ in self.units.values())
         assert all(lanes[stage] <= self._limits[stage] for stage in Stage)
+        if self._narrow:
+            assert len(lanes) <= 1, 'one stage at a time'
+            assert len(self._held) <= NARROW['max_held'], 'no more than there are states for'
 
     def finish(self) -> None:
         """Let only time pass and units end, until every request has ended."""
@@ -119,17 +131,23 @@ class Watch:
         assert self.ended == Counter(range(1, self._last_key + 1))
 
 
+@pytest.mark.parametrize('narrow', [False, True], ids=['wide', 'narrow'])
 @pytest.mark.parametrize('policy', POLICIES)
 @pytest.mark.parametrize('make', [native_core, reference_core])
-def test_stages_lanes_and_ends_are_kept(make: Make, policy: str) -> None:
-    """Stage order, one unit per request, lanes never exceeded, every request ends, once."""
+def test_stages_lanes_and_ends_are_kept(make: Make, policy: str, narrow: bool) -> None:
+    """
+    Stage order, one unit per request, lanes never exceeded, every request ends, once.
+
+    Narrow: units of one stage at a time, and states for three requests only.
+    """
     calibration = replace(load_calibration('paper'), batch_work=BATCHES)
 
     @settings(deadline=None, derandomize=True, max_examples=80 if make is native_core else 12)
     @given(EVENTS)
     def check(events: list[tuple[int, str, int]]) -> None:
-        core = make(calibration, policy_settings(policy, calibration))
-        watch = Watch(core, calibration, policy)
+        changes = NARROW if narrow else {}
+        core = make(calibration, policy_settings(policy, calibration, **changes))
+        watch = Watch(core, calibration, policy, narrow=narrow)
         for after_ms, event, number in events:
             watch.now_ns += after_ms * MS
             watch.happens(event, number)

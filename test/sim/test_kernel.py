@@ -8,7 +8,7 @@ import pytest
 
 from xinfer_ros.predict.calibration import Calibration, load_calibration
 from xinfer_ros.sched.native import native_core
-from xinfer_ros.sched.settings import POLICIES, policy_settings
+from xinfer_ros.sched.settings import POLICIES, FifoSettings, policy_settings
 from xinfer_ros.sim.kernel import Lanes, simulate_reference
 from xinfer_ros.sim.scenario import Round, Scenario, draw_scenario
 from xinfer_ros.sim.simulation import SimulationResult, simulate
@@ -131,7 +131,7 @@ def test_what_is_not_asked_for_is_not_kept(paper: Calibration) -> None:
 
 
 def test_lanes_know_when_waiting_work_could_start() -> None:
-    lanes = Lanes((1, 1, 1))
+    lanes = Lanes((1, 1, 1), FifoSettings())
     assert not lanes.could_start()
     lanes.waiting[0] += 2
     assert lanes.could_start()

@@ -30,6 +30,8 @@ class Answer:
     The answer to one observation; fields as in msg/ActionChunk.msg.
 
     :param rows: ``(H, num_joints)`` float32 in ``joint_names`` order; no rows unless OK
+    :param frozen_steps: first rows that repeat the leftover exactly [steps]
+    :param degraded: the commitment has reached or passed what the model honours
     :param ask_after_ns: pace: how long after the arrival of the observation the server wants the
         next one, 0: as the robot likes [ns]
     """
@@ -44,9 +46,40 @@ class Answer:
     joint_names: tuple[str, ...] = ()
     rows: Rows = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     frozen_steps: int = 0
+    degraded: bool = False
     keyframe_spacing_ns: int = 0
     times: ServerTimes = ServerTimes()
     ask_after_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commitment:
+    """
+    How much of what a robot was promised of its next chunk is kept.
+
+    :param frozen_steps: rows of the leftover that the new chunk repeats exactly
+    :param degraded: whether the limit of the model is reached: what comes later is not covered
+    """
+
+    frozen_steps: int
+    degraded: bool
+
+    @classmethod
+    def of(
+        cls, commitment_steps: int, leftover_steps: int, max_commitment_steps: int
+    ) -> 'Commitment':
+        """
+        Return what becomes of a commitment; no count is ever refused here.
+
+        :param commitment_steps: ``d`` of the observation [steps]
+        :param leftover_steps: rows of its leftover; more was never promised [steps]
+        :param max_commitment_steps: the most that the model honours [steps]
+        """
+        promised = max(0, min(commitment_steps, leftover_steps))
+        return cls(
+            frozen_steps=min(promised, max_commitment_steps),
+            degraded=promised > 0 and max_commitment_steps <= promised,
+        )
 
 
 def check_rows(rows: Rows, num_joints: int) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one source of time: integer nanoseconds of a monotonic clock."""
 
+import datetime
 import time
 from typing import Protocol
 
@@ -19,6 +20,11 @@ class MonotonicClock:
     def now_ns(self) -> int:
         """Return the present time [ns]."""
         return time.monotonic_ns()
+
+
+def today() -> str:
+    """Return the day, as 2026-01-31: a label on files, never compared with anything."""
+    return datetime.date.today().isoformat()
 
 
 class SimulatedClock:

@@ -3,6 +3,8 @@
 
 from dataclasses import dataclass
 
+from xinfer_ros.core.stage import Stage
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CameraSpec:
@@ -30,6 +32,7 @@ class ModelContract:
     :param horizon: rows of a chunk, ``H``
     :param max_commitment_steps: largest commitment ``d`` that is honoured without clamping
     :param max_instruction_bytes: longest instruction in UTF-8 [bytes]
+    :param stages: the stages that the model has; those left out take no time
     """
 
     name: str
@@ -38,6 +41,7 @@ class ModelContract:
     horizon: int
     max_commitment_steps: int
     max_instruction_bytes: int = 400
+    stages: tuple[Stage, ...] = tuple(Stage)
 
     @property
     def action_dim(self) -> int:

@@ -63,6 +63,10 @@ class RobotReport:
     on_time: int = 0
     unanswered: int = 0
     misaddressed: int = 0
+    degraded_chunks: int = 0
+    handoff_violations: int = 0
+    overfrozen_steps: int = 0
+    commitment_steps: int = 0
     latency_p50_ns: int = 0
     latency_p99_ns: int = 0
     reasons: Counter[Reason] = field(default_factory=Counter)

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from xinfer_ros.core.chunk import Answer, Rows, ServerTimes
+from xinfer_ros.core.chunk import Answer, Commitment, Rows, ServerTimes
 from xinfer_ros.core.observation import Observation
 from xinfer_ros.engine.engine_life import EngineLife
 from xinfer_ros.engine.robots import Robot
@@ -24,6 +24,11 @@ def with_rows(
     :param rows: ``(H, action_dim)`` float32 in the contract's joint order
     :param ask_after_ns: pace, see ``Answer`` [ns]
     """
+    commitment = Commitment.of(
+        observation.commitment_steps,
+        len(observation.leftover),
+        life.contract.max_commitment_steps,
+    )
     return Answer(
         session=observation.session,
         episode=observation.episode,
@@ -33,7 +38,8 @@ def with_rows(
         start_step=observation.executed_steps,
         joint_names=robot.registration.joint_names,
         rows=np.ascontiguousarray(rows[:, robot.to_robot]),
-        frozen_steps=min(observation.commitment_steps, life.contract.max_commitment_steps),
+        frozen_steps=commitment.frozen_steps,
+        degraded=commitment.degraded,
         keyframe_spacing_ns=observation.keyframe_spacing_ns,
         times=times,
         ask_after_ns=min(ask_after_ns, observation.budget_ns),

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.slot import SlotArrays
+from xinfer_ros.engine.health import HangWatch, told_by
 from xinfer_ros.engine.link import EngineLink
-from xinfer_ros.engine.records import Beat, Done, Dropped, EngineSettings, Ready, Record
+from xinfer_ros.engine.records import Beat, Done, Dropped, Ready, Record
+from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.errors import ModelError, Reason, Rejected
 
 log = logging.getLogger(__name__)
@@ -28,20 +29,21 @@ class EngineLimits:
 
     :param start_s: to load the model, and again to warm up [s]
     :param silence_s: between two signs of life [s]
-    :param unit_s: for a unit [s]
+    :param hung_ns: for a unit, before robots are answered HUNG [ns]
     """
 
     start_s: float
     silence_s: float
-    unit_s: float
+    hung_ns: int
 
     @classmethod
-    def from_config(cls, config: ServerConfig) -> 'EngineLimits':
+    def from_settings(cls, settings: EngineSettings) -> 'EngineLimits':
         """Return the limits of the server's settings."""
+        config = settings.config
         return cls(
             start_s=config.engine_start_timeout_s,
             silence_s=config.engine_silence_s,
-            unit_s=config.unit_timeout_s,
+            hung_ns=settings.hung_ns(settings.device()),
         )
 
 
@@ -71,7 +73,9 @@ class EngineLife:
         self, epoch: int, link: Connection, contract: ModelContract, slots: SlotArrays
     ) -> None:
         self.epoch, self.contract, self.slots = epoch, contract, slots
-        self.slowdown = 1.0  # of the device against its calibration, as the last beat said
+        # of the device against its calibration, as the last beat said
+        self.slowdown = 1.0
+        self.correction = (1.0, 1.0, 1.0)
         self._link = link
         self._free = list(range(slots.num_slots))
 
@@ -110,6 +114,10 @@ class EngineEvents(Protocol):
         """Take in that the warm engine has ended; the next life will have this number."""
         ...
 
+    def engine_hangs(self, life: EngineLife, hangs: bool) -> None:
+        """Take in that a unit does not end, or that it has ended after all."""
+        ...
+
     def engine_record(self, life: EngineLife, record: Done | Dropped) -> None:
         """Take in a result."""
         ...
@@ -131,7 +139,7 @@ class EngineWatch:
     """
     Keeps one engine process alive in a thread of its own.
 
-    An engine that is silent, or whose unit does not end, is killed like one that has ended.
+    An engine ends itself when a unit does not end; one that is silent is killed.
 
     :param settings: what each process is told
     :param first_epoch: number of the first life; each restart adds one
@@ -211,7 +219,7 @@ class EngineWatch:
                 self._end(link)
                 short_lives += 1
                 if not self._is_closing:
-                    log.error('%s', error)
+                    log.error('%s (%s)', error, told_by(link.returncode))
                 continue
             born_ns = self._clock.now_ns()
             events.engine_ready(life)
@@ -222,14 +230,14 @@ class EngineWatch:
             is_short = self._clock.now_ns() - born_ns < SHORT_LIFE_NS
             short_lives = short_lives + 1 if is_short else 0
             self._epoch += 1
-            log.error('the engine process %d has ended', life.pid)
             events.engine_ended(self._epoch)
             self._end(link)
+            log.error('the engine process %d has ended: %s', life.pid, told_by(link.returncode))
         if not self._is_closing:
             self._gave_up(f'{short_lives} engines in a row did not start or ended at once')
 
     def _spare(self) -> EngineLink | None:
-        if not self._settings.spare:
+        if not self._settings.config.spare_engine:
             return None
         try:
             return self._new_link(idle=True)
@@ -248,8 +256,8 @@ class EngineWatch:
         return EngineLife(self._epoch, link, contract, slots)
 
     def _serve(self, life: EngineLife, link: EngineLink, events: EngineEvents) -> None:
-        """Hand on results until the engine has ended, and end it if it hangs."""
-        unit_ns = self._limits.unit_s * 1e9
+        """Hand on results until the engine has ended, and end it if it is silent."""
+        watch = HangWatch(self._limits.hung_ns)
         while True:
             try:
                 received = link.receive(self._limits.silence_s)
@@ -261,8 +269,8 @@ class EngineWatch:
             if isinstance(received, Done | Dropped):
                 events.engine_record(life, received)
             elif isinstance(received, Beat):
-                life.slowdown = received.slowdown
-                if received.oldest_unit_ns > unit_ns:
-                    log.error('a unit has not ended within %g s', self._limits.unit_s)
-                    break
+                life.slowdown, life.correction = received.slowdown, received.correction
+                if watch.has_changed(received.oldest_unit_ns):
+                    log.error('a unit %s', 'hangs' if watch.hangs else 'has ended after all')
+                    events.engine_hangs(life, watch.hangs)
         link.kill()

@@ -6,14 +6,19 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
 
-from xinfer_ros.core.chunk import Answer, ServerTimes, check_rows
+from xinfer_ros.core.chunk import Answer
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.observation import Observation
-from xinfer_ros.core.request import Request, check_budget
-from xinfer_ros.engine.answers import with_rows, without_rows
+from xinfer_ros.core.request import check_budget
+from xinfer_ros.engine.answering import Answering
 from xinfer_ros.engine.engine_life import Engine, EngineLife
 from xinfer_ros.engine.pending import Pending, PendingRequests
+from xinfer_ros.engine.preparation import (
+    AlternatingPreparation,
+    OverlappedPreparation,
+    Preparation,
+)
 from xinfer_ros.engine.records import Announce, Cancel, Done, Dropped, SetBudget, Submit
 from xinfer_ros.engine.robots import Registration, Robot, RobotRegister
 from xinfer_ros.engine.serving import Serving
@@ -51,7 +56,7 @@ class FrontEnd:
         announce: Callable[[ServerStatus], None],
     ) -> None:
         self._settings, self._clock = settings, clock
-        self._answer, self._announce = answer, announce
+        self._announce = announce
         self._lock = threading.Lock()
         self._order = threading.Lock()  # a request's Submit leaves before its Cancel or SetBudget
         self._robots = RobotRegister(settings.max_robots, settings.lease_ns)
@@ -59,8 +64,10 @@ class FrontEnd:
         self._pending = PendingRequests()
         self._serving = Serving(settings.first_epoch)
         self._announcing = threading.Lock()
-        self.tally = Tally()
+        self._answering = Answering(self._pending, clock, answer)
         self._decoders = decoders
+        kind = OverlappedPreparation if settings.overlap_preparation else AlternatingPreparation
+        self._preparation: Preparation = kind(decoders, self._prepare, self._hand_over)
         self._engine = engine
         engine.start(self)
 
@@ -74,7 +81,7 @@ class FrontEnd:
         :raises Rejected: why not
         """
         with self._lock:
-            contract = self._serving.engine().contract
+            contract = self._serving.warm_engine().contract
             before = len(self._robots)
             robot, replaced = self._robots.register(registration, contract, self._clock.now_ns())
             joined = len(self._robots) != before
@@ -119,6 +126,11 @@ class FrontEnd:
             self._announce(self.status())
 
     @property
+    def tally(self) -> Tally:
+        """Return the count of answers by reason."""
+        return self._answering.tally
+
+    @property
     def lease_ns(self) -> int:
         """Return the silence after which an id is free [ns]."""
         return self._settings.lease_ns
@@ -140,16 +152,15 @@ class FrontEnd:
         except Rejected as refusal:
             self.refuse(robot, observation, refusal, arrival_ns)
             return
-        announce = Announce(
-            robot=robot.number,
-            arrival_ns=arrival_ns,
-            budget_ns=observation.budget_ns,
-            period_ns=observation.minimum_period_ns,
+        budget_ns, period_ns = observation.budget_ns, observation.minimum_period_ns
+        life.send(  # before it is prepared: the scheduler foresees it
+            Announce(
+                robot=robot.number, arrival_ns=arrival_ns, budget_ns=budget_ns, period_ns=period_ns
+            )
         )
-        life.send(announce)  # before it is prepared: the scheduler foresees it
         if superseded is not None:
             self._cancel(superseded, Reason.SUPERSEDED, f'by request {observation.request_id}')
-        self._decoders.submit(self._prepare, pending)
+        self._preparation.add(pending)
 
     def _admitted(self, robot: Robot, observation: Observation, arrival_ns: int) -> EngineLife:
         """Return the engine that serves an observation, or refuse it."""
@@ -166,10 +177,7 @@ class FrontEnd:
         self, robot: Robot, observation: Observation, refusal: Rejected, arrival_ns: int
     ) -> None:
         """Answer an observation that is not taken in."""
-        self.tally.count(refusal.reason)
-        server_ns, why = self._clock.now_ns() - arrival_ns, refusal.reason
-        answer = without_rows(observation, self._serving.epoch, why, refusal.detail, server_ns)
-        self._answer(robot, answer)
+        self._answering.refuse(robot, observation, refusal, arrival_ns, self._serving.epoch)
 
     def set_budget(self, robot: Robot, budget_ns: int) -> None:
         """
@@ -188,7 +196,7 @@ class FrontEnd:
         with self._lock:
             self._serving.stop()
         for pending in self._pending.drain():
-            self._conclude(pending, Reason.SHUTDOWN, 'the server is shutting down')
+            self._answering.conclude(pending, Reason.SHUTDOWN, 'the server is shutting down')
         self._say()
         self._engine.close()
         self._decoders.shutdown(wait=True, cancel_futures=True)
@@ -196,34 +204,35 @@ class FrontEnd:
     # Inside
 
     def _prepare(self, pending: Pending) -> None:
-        """Fill the slot and hand the request to the engine; a decoder's thread."""
-        if pending.answered:  # superseded while it waited
+        """Fill the slot; a decoder's thread."""
+        good = not pending.answered  # else superseded while it waited
+        if not good:
             self._pending.release(pending)
-            return
+        else:
+            good = self._fill_slot(pending)
+            pending.decode_ns = self._clock.now_ns() - pending.arrival_ns
+        self._preparation.prepared(pending, good=good)
+
+    def _fill_slot(self, pending: Pending) -> bool:
         try:
             write_slot(pending.life, pending.slot, pending.robot, pending.observation)
+            return True
         except Rejected as refusal:
             self._finish(pending, refusal.reason, refusal.detail)
-            return
         except Exception:
             log.exception('request %d could not be prepared', pending.key)
             self._finish(pending, Reason.REJECTED_IMAGE, 'the pictures could not be prepared')
-            return
-        pending.decode_ns = self._clock.now_ns() - pending.arrival_ns
+        return False
+
+    def _hand_over(self, pending: Pending) -> None:
+        """Give a prepared request to the engine, unless it was answered in the meantime."""
         with self._order:
-            if not self._pending.mark_submitted(pending):
-                self._pending.release(pending)
-                return
-            request = Request(
-                key=pending.key,
-                robot=pending.robot.number,
-                slot=pending.slot,
-                arrival_ns=pending.arrival_ns,
-                budget_ns=pending.observation.budget_ns,
-                reserved_ns=self._settings.reserved_ns,
-                period_ns=pending.observation.minimum_period_ns,
-            )
-            pending.life.send(Submit(request=request))
+            submitted = self._pending.mark_submitted(pending)
+            if submitted:
+                request = pending.request(self._settings.reserved_ns)
+                pending.life.send(Submit(request=request))
+        if not submitted:
+            self._release(pending)
 
     def _withdraw(self, robot: Robot, reason: Reason, detail: str) -> None:
         pending = self._pending.latest(robot)
@@ -232,27 +241,20 @@ class FrontEnd:
 
     def _cancel(self, pending: Pending, reason: Reason, detail: str) -> None:
         """Answer a request now; its slot is free when the engine or the decoder lets go of it."""
-        self._conclude(pending, reason, detail)
+        self._answering.conclude(pending, reason, detail)
         with self._order:
             if pending.submitted:
                 pending.life.send(Cancel(key=pending.key))
 
+    def _release(self, pending: Pending) -> None:
+        """Give a slot back that neither decoder nor engine uses any more."""
+        self._pending.release(pending)
+        self._preparation.ended(pending)
+
     def _finish(self, pending: Pending, reason: Reason, detail: str) -> None:
         """End a request whose slot nobody uses any more, and answer it unless that was done."""
-        self._pending.release(pending)
-        self._conclude(pending, reason, detail)
-
-    def _conclude(
-        self, pending: Pending, reason: Reason, detail: str, answer: Answer | None = None
-    ) -> None:
-        """Publish the one answer of a request."""
-        if not self._pending.claim_answer(pending):
-            return
-        self.tally.count(reason)
-        if answer is None:
-            server_ns, epoch = self._clock.now_ns() - pending.arrival_ns, pending.life.epoch
-            answer = without_rows(pending.observation, epoch, reason, detail, server_ns)
-        self._answer(pending.robot, answer)
+        self._release(pending)
+        self._answering.conclude(pending, reason, detail)
 
     def engine_record(self, life: EngineLife, record: Done | Dropped) -> None:
         """Take in a result; the engine watch's thread."""
@@ -264,24 +266,8 @@ class FrontEnd:
             return
         rows = life.slots.actions[pending.slot].copy()
         self._pending.release(pending)
-        try:
-            check_rows(rows, life.contract.action_dim)
-        except Rejected as refusal:
-            log.error('request %d: the model answered nonsense: %s', record.key, refusal.detail)
-            self._conclude(pending, refusal.reason, refusal.detail)
-            return
-        times = ServerTimes(
-            decode_ns=pending.decode_ns,
-            queue_ns=record.queue_ns,
-            vit_ns=record.vit_ns,
-            prefill_ns=record.prefill_ns,
-            action_ns=record.action_ns,
-            server_ns=self._clock.now_ns() - pending.arrival_ns,
-        )
-        answer = with_rows(
-            pending.robot, pending.observation, life, rows, times, record.ask_after_ns
-        )
-        self._conclude(pending, Reason.OK, '', answer)
+        self._answering.done(pending, record, rows)
+        self._preparation.ended(pending)
 
     def engine_ready(self, life: EngineLife) -> None:
         """Serve with a warm engine; the engine watch's thread."""
@@ -289,10 +275,22 @@ class FrontEnd:
             self._serving.begin(life)
         self._say()
 
+    def engine_hangs(self, life: EngineLife, hangs: bool) -> None:
+        """Answer everything under way HUNG, or serve on; the engine watch's thread."""
+        with self._lock:
+            self._serving.hang(life, hangs)
+        if hangs:
+            for pending in self._pending.all():
+                self._cancel(pending, Reason.HUNG, 'a stage does not end; ask again')
+        self._say()
+
     def engine_ended(self, next_epoch: int) -> None:
         """Answer everything under way ENGINE_RESTARTED; the engine watch's thread."""
         with self._lock:
             self._serving.end(next_epoch)
+        self._preparation.reset()
         for pending in self._pending.drain():
-            self._conclude(pending, Reason.ENGINE_RESTARTED, 'ask again; a new engine is starting')
+            self._answering.conclude(
+                pending, Reason.ENGINE_RESTARTED, 'ask again: a new engine starts'
+            )
         self._say()

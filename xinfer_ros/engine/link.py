@@ -2,8 +2,6 @@
 """The front end's hold on one engine process: start, records, shared slots, end."""
 
 import contextlib
-import dataclasses
-import json
 import logging
 import mmap
 import os
@@ -17,12 +15,12 @@ from xinfer_ros.core.slot import SlotArrays, slot_arrays, slot_memory_bytes
 from xinfer_ros.engine.records import (
     MAX_RECORD_BYTES,
     Contract,
-    EngineSettings,
     Record,
     Start,
     decode,
     encode,
 )
+from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.errors import ModelError
 
 END_TIMEOUT_S = 3.0
@@ -43,12 +41,11 @@ class EngineLink:
 
     def __init__(self, settings: EngineSettings, *, idle: bool = False) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        text = json.dumps(dataclasses.asdict(settings))
-        arguments = [str(theirs.fileno()), text, 'idle' if idle else 'now']
+        arguments = [str(theirs.fileno()), settings.to_json(), 'idle' if idle else 'now']
         command = [sys.executable, '-m', 'xinfer_ros.engine.process', *arguments]
         self._socket = ours
         self._sending = threading.Lock()
-        env = dict(os.environ, OMP_NUM_THREADS=str(settings.torch_threads))
+        env = dict(os.environ, OMP_NUM_THREADS=str(settings.config.torch_threads))
         self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=env)
         theirs.close()
 
@@ -56,6 +53,11 @@ class EngineLink:
     def pid(self) -> int:
         """Return the process id."""
         return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """Return how the process has ended, as ``subprocess`` says it; None while it runs."""
+        return self._process.poll()
 
     @property
     def is_alive(self) -> bool:

@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, replace
 
 from xinfer_ros.core.observation import Observation
+from xinfer_ros.core.request import Request
 from xinfer_ros.engine.engine_life import EngineLife
 from xinfer_ros.engine.robots import Robot
 
@@ -33,6 +34,22 @@ class Pending:
     decode_ns: int = 0
     submitted: bool = False
     answered: bool = False
+
+    def request(self, reserved_ns: int) -> Request:
+        """
+        Return the request as the scheduler sees it.
+
+        :param reserved_ns: part of its budget kept for what happens outside the server [ns]
+        """
+        return Request(
+            key=self.key,
+            robot=self.robot.number,
+            slot=self.slot,
+            arrival_ns=self.arrival_ns,
+            budget_ns=self.observation.budget_ns,
+            reserved_ns=reserved_ns,
+            period_ns=self.observation.minimum_period_ns,
+        )
 
 
 class PendingRequests:
@@ -106,6 +123,11 @@ class PendingRequests:
         with self._lock:
             if self._by_key.pop(pending.key, None) is not None:
                 pending.life.free_slot(pending.slot)
+
+    def all(self) -> list[Pending]:
+        """Return every request."""
+        with self._lock:
+            return list(self._by_key.values())
 
     def drain(self) -> list[Pending]:
         """Forget and return every request; their slots are gone with their engine."""

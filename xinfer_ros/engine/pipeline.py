@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives the scheduler: records in, units to the lanes, results out; by steps, in real time."""
+"""What the engine does about each event: records in, units to the lanes, results out."""
 
 import logging
-import queue
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.request import Request, Unit
 from xinfer_ros.core.stage import Stage
-from xinfer_ros.engine.lane import Lane, StageRunner, UnitEnd
+from xinfer_ros.engine.health import EngineFailure, ExitCode, Fault
+from xinfer_ros.engine.lane import UnitEnd
 from xinfer_ros.engine.records import (
     Announce,
     Beat,
@@ -20,15 +20,30 @@ from xinfer_ros.engine.records import (
     SetBudget,
     Submit,
 )
-from xinfer_ros.errors import ModelError, Reason, Rejected
+from xinfer_ros.engine.state_table import StateTable
+from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.sched.scheduler import Finished, Scheduler
 
 TICK_NS = 2_000_000
 BEAT_NS = 250_000_000
 MAX_FAILURES_IN_A_ROW = 5
+MAX_OUT_OF_MEMORY_IN_A_ROW = 3
 
 log = logging.getLogger(__name__)
 Event = Record | UnitEnd
+Issue = Callable[[Unit, tuple[int, ...]], None]
+
+
+class Recorder(Protocol):
+    """Takes down what ran when, for an audit."""
+
+    def started(self, unit: Unit, now_ns: int) -> None:
+        """Note that a unit was issued."""
+        ...
+
+    def ended(self, unit: Unit, now_ns: int, *, good: bool) -> None:
+        """Note that a unit was seen to end."""
+        ...
 
 
 @dataclass(slots=True)
@@ -42,28 +57,41 @@ class _Spent:
 
 class Pipeline:
     """
-    What the engine does about each event. Each unit advances on its own completion.
+    Drives the scheduler. Each unit advances on its own completion.
 
     It owns no thread and reads no clock: ``EngineLoop`` drives it in real time, a test in
     simulated time.
 
     :param scheduler: decides
-    :param issue: hands a unit to its lane; returns at once
+    :param issue: hands a unit, with the states that its requests hold, to its lane; returns at
+        once
     :param send: takes results for the front end
+    :param num_states: states of the model that requests can hold
+    :param stages: those that the model has; a unit of another one ends at once
+    :param unit_timeout_ns: time after which a unit is given up, and the process with it [ns]
+    :param recorder: takes down every unit, None if nobody wants to know
     """
 
     def __init__(
         self,
         scheduler: Scheduler,
-        issue: Callable[[Unit], None],
+        issue: Issue,
         send: Callable[[Record], None],
+        *,
+        num_states: int,
+        stages: Collection[Stage] = tuple(Stage),
+        unit_timeout_ns: int,
+        recorder: Recorder | None = None,
     ) -> None:
         self._scheduler, self._issue, self._send = scheduler, issue, send
+        self._stages, self._recorder = stages, recorder
+        self._states = StateTable(num_states)
+        self._unit_timeout_ns = unit_timeout_ns
         self._spent: dict[int, _Spent] = {}
         self._issued_ns: dict[int, int] = {}
         self._tick_ns: int | None = None
         self._beat_ns = 0
-        self._failures = 0
+        self._failures = self._out_of_memory = 0
 
     @property
     def wake_ns(self) -> int:
@@ -76,7 +104,7 @@ class Pipeline:
         Take in an event, None if only time has passed, and issue the units that start.
 
         :param now_ns: present time; never falls [ns]
-        :raises ModelError: if several units in a row have failed: the device is past help
+        :raises EngineFailure: if the device is past help
         """
         is_due = self._tick_ns is not None and now_ns >= self._tick_ns
         if is_due:
@@ -90,15 +118,39 @@ class Pipeline:
         if is_due:
             self._dispatch(now_ns)
         if now_ns >= self._beat_ns:
-            self._beat_ns = now_ns + BEAT_NS
-            oldest_ns = min(self._issued_ns.values(), default=now_ns)
-            slowdown = self._scheduler.slowdown
-            self._send(Beat(oldest_unit_ns=now_ns - oldest_ns, slowdown=slowdown))
+            self._beat(now_ns)
+
+    def _beat(self, now_ns: int) -> None:
+        self._beat_ns = now_ns + BEAT_NS
+        oldest_ns = now_ns - min(self._issued_ns.values(), default=now_ns)
+        correction = self._scheduler.correction
+        self._send(
+            Beat(
+                oldest_unit_ns=oldest_ns,
+                slowdown=self._scheduler.slowdown,
+                correction=correction,
+            )
+        )
+        if oldest_ns > self._unit_timeout_ns:
+            text = f'a unit has not ended within {self._unit_timeout_ns / 1e9:g} s'
+            raise EngineFailure(ExitCode.HUNG, text)
 
     def _dispatch(self, now_ns: int) -> None:
-        for unit in self._scheduler.dispatch(now_ns):
-            self._issued_ns[unit.number] = now_ns
-            self._issue(unit)
+        again = True
+        while again:  # the end of a unit that takes no time may let others start
+            again = False
+            for unit in self._scheduler.dispatch(now_ns):
+                state_ids = tuple(
+                    self._states.start(request.key, unit.stage) for request in unit.requests
+                )
+                if unit.stage not in self._stages:
+                    self._completed(UnitEnd(unit=unit, started_ns=now_ns, ended_ns=now_ns), now_ns)
+                    again = True
+                    continue
+                self._issued_ns[unit.number] = now_ns
+                if self._recorder is not None:
+                    self._recorder.started(unit, now_ns)
+                self._issue(unit, state_ids)
         if self._tick_ns is None and self._scheduler.waits:
             self._tick_ns = now_ns + TICK_NS
 
@@ -124,27 +176,45 @@ class Pipeline:
 
     def _unit_ended(self, end: UnitEnd, now_ns: int) -> None:
         del self._issued_ns[end.unit.number]
-        if end.error is not None:
-            reason, detail = self._failure(end)
-            for request in self._scheduler.fail(end.unit, now_ns):
-                self._drop(request, reason, detail)
+        if self._recorder is not None:
+            self._recorder.ended(end.unit, now_ns, good=end.error is None)
+        if end.error is None:
+            self._failures = 0
+            self._completed(end, now_ns)
+            self._watch_memory(end)
             return
-        self._failures = 0
-        for request in end.unit.requests:
+        reason, detail = _told(end)
+        for request in self._scheduler.fail(end.unit, now_ns):
+            self._drop(request, reason, detail)
+        self._watch_failures(end)
+
+    def _completed(self, end: UnitEnd, now_ns: int) -> None:
+        """Let the members of a unit go on, but for those that were refused."""
+        unit, refused = end.unit, {}
+        for request in unit.requests:
             spent = self._spent[request.key]
             spent.queue_ns += end.started_ns - spent.ready_ns
-            spent.stage_ns[end.unit.stage] = end.ended_ns - end.started_ns
+            spent.stage_ns[unit.stage] = end.ended_ns - end.started_ns
             spent.ready_ns = end.ended_ns
-        finished, dropped = self._scheduler.complete(end.unit, now_ns)
+            self._states.end(request.key, unit.stage)
+            if request.slot in end.refused:
+                refused[request.key] = end.refused[request.slot]
+        finished, dropped = self._scheduler.complete(unit, now_ns, refused)
         for request in dropped:
-            self._drop(request, Reason.SUPERSEDED, '')
+            refusal = refused.get(request.key)
+            if refusal is None:
+                self._drop(request, Reason.SUPERSEDED, '')
+            else:
+                self._drop(request, refusal.reason, refusal.detail)
         for done in finished:
             self._done(done)
 
     def _done(self, finished: Finished) -> None:
-        spent = self._spent.pop(finished.request.key)
+        key = finished.request.key
+        spent = self._spent.pop(key)
+        self._states.release(key)
         done = Done(
-            key=finished.request.key,
+            key=key,
             queue_ns=spent.queue_ns,
             vit_ns=spent.stage_ns[Stage.VIT],
             prefill_ns=spent.stage_ns[Stage.PREFILL],
@@ -155,63 +225,38 @@ class Pipeline:
 
     def _drop(self, request: Request, reason: Reason, detail: str) -> None:
         del self._spent[request.key]
+        self._states.release(request.key)
         self._send(Dropped(key=request.key, reason=reason, detail=detail))
 
-    def _failure(self, end: UnitEnd) -> tuple[Reason, str]:
-        """Log a failed unit and return what its robots are told; no trace, no path."""
+    def _watch_memory(self, end: UnitEnd) -> None:
+        """End the process when one unit after the other does not fit into the device."""
+        if not any(why.reason is Reason.OUT_OF_MEMORY for why in end.refused.values()):
+            self._out_of_memory = 0
+            return
+        log.error('the device has no memory for a unit of %s', end.unit.stage.name)
+        self._out_of_memory += 1
+        if self._out_of_memory == MAX_OUT_OF_MEMORY_IN_A_ROW:
+            text = f'{self._out_of_memory} units in a row did not fit into the memory'
+            raise EngineFailure(ExitCode.OUT_OF_MEMORY, text)
+
+    def _watch_failures(self, end: UnitEnd) -> None:
+        """End the process when the device is lost, or when every unit fails."""
         if isinstance(end.error, Rejected):
-            return end.error.reason, end.error.detail
-        name = end.unit.stage.name
-        log.error('a unit of %s failed', name, exc_info=end.error)
+            return
+        if end.fault is Fault.DEVICE_LOST:
+            raise EngineFailure(ExitCode.DEVICE_LOST, f'the device is lost: {end.error}')
         self._failures += 1
         if self._failures == MAX_FAILURES_IN_A_ROW:
-            raise ModelError(f'{self._failures} units in a row have failed')
-        return Reason.MODEL_FAILED, f'the {name} stage failed; see the server log'
+            text = f'{self._failures} units in a row have failed'
+            raise EngineFailure(ExitCode.MODEL_FAILS, text)
 
 
-class EngineLoop:
-    """
-    Drives a pipeline in real time, with a lane for each stage.
-
-    :param scheduler: decides; called in the thread of ``run`` only
-    :param model: computes the stages
-    :param clock: monotonic time, the same as the front end's
-    :param send: takes results for the front end; called in the thread of ``run``
-    """
-
-    def __init__(
-        self,
-        scheduler: Scheduler,
-        model: StageRunner,
-        clock: Clock,
-        send: Callable[[Record], None],
-    ) -> None:
-        self._clock = clock
-        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
-        self._lanes = {stage: Lane(stage, model, clock, self._events.put) for stage in Stage}
-        self._pipeline = Pipeline(scheduler, self._issue, send)
-
-    def post(self, record: Record | None) -> None:
-        """Hand in a record of the front end, None to end ``run``; from any thread."""
-        self._events.put(record)
-
-    def run(self) -> None:
-        """
-        Serve until None is posted; ends the lanes before it returns.
-
-        :raises ModelError: if several units in a row have failed: the device is past help
-        """
-        while True:
-            wait_ns = max(self._pipeline.wake_ns - self._clock.now_ns(), 0)
-            try:
-                event = self._events.get(timeout=wait_ns / 1e9)
-                if event is None:
-                    break
-            except queue.Empty:
-                event = None  # only the clock has moved
-            self._pipeline.step(event, self._clock.now_ns())
-        for lane in self._lanes.values():
-            lane.close()
-
-    def _issue(self, unit: Unit) -> None:
-        self._lanes[unit.stage].issue(unit)
+def _told(end: UnitEnd) -> tuple[Reason, str]:
+    """Log a failed unit and return what its robots are told; no trace, no path."""
+    if isinstance(end.error, Rejected):
+        return end.error.reason, end.error.detail
+    name = end.unit.stage.name
+    log.error('a unit of %s failed', name, exc_info=end.error)
+    if end.fault is Fault.DEVICE_LOST:
+        return Reason.DEVICE_FAILED, 'the device has failed; a new engine will start'
+    return Reason.MODEL_FAILED, f'the {name} stage failed; see the server log'

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engine process: torch, the scheduler and the lanes. Started by ``engine.link``."""
 
-import json
 import logging
 import mmap
 import os
@@ -12,16 +11,17 @@ import threading
 
 from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
-from xinfer_ros.engine.pipeline import EngineLoop
+from xinfer_ros.engine.health import EngineFailure, ExitCode
+from xinfer_ros.engine.loop import EngineLoop, LoopSettings
 from xinfer_ros.engine.records import (
     MAX_RECORD_BYTES,
     Contract,
-    EngineSettings,
     Ready,
     Record,
     decode,
     encode,
 )
+from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.models.registry import make_model, preload
 from xinfer_ros.sched.registry import make_scheduler
 
@@ -34,8 +34,15 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
 
     :param link: SOCK_SEQPACKET connection to the front end
     """
-    scheduler = make_scheduler(settings.scheduling_policy, settings.device())
-    model = make_model(settings.model, seed=settings.model_seed)
+    device = settings.device()
+    plan = settings.plan(device)
+    scheduler = make_scheduler(
+        settings.config.scheduling_policy,
+        device,
+        round_barrier=settings.config.round_barrier,
+        **settings.policy_changes(),
+    )
+    model = make_model(settings.config.model, settings.options())
     size = slot_memory_bytes(model.contract, settings.num_slots)
     memory_fd = os.memfd_create('xinfer-slots')
     os.ftruncate(memory_fd, size)
@@ -43,7 +50,7 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
     contract = Contract(model=model.contract, num_slots=settings.num_slots)
     socket.send_fds(link, [encode(contract)], [memory_fd])
     os.close(memory_fd)
-    model.bind(slot_arrays(model.contract, settings.num_slots, memoryview(memory)))
+    model.bind(slot_arrays(model.contract, settings.num_slots, memoryview(memory)), plan)
     model.warm_up()
 
     sending = threading.Lock()
@@ -52,7 +59,13 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
         with sending:
             link.send(encode(record))
 
-    loop = EngineLoop(scheduler, model, MonotonicClock(), send)
+    lanes = LoopSettings(
+        num_states=plan.num_states,
+        workers=plan.workers,
+        stages=model.contract.stages,
+        unit_timeout_ns=round(settings.config.unit_timeout_s * 1e9),
+    )
+    loop = EngineLoop(scheduler, model, MonotonicClock(), send, lanes)
 
     def receive() -> None:
         try:
@@ -86,18 +99,21 @@ def main() -> None:
     fd, text, haste = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     link = socket.socket(fileno=fd)
     try:
-        settings = EngineSettings(**json.loads(text))
+        settings = EngineSettings.from_json(text)
         if haste == 'idle':
-            _import_idly(settings.model)
+            _import_idly(settings.config.model)
         if not link.recv(MAX_RECORD_BYTES):  # Start, or the end of the front end
             return
         serve(settings, link)
     except (BrokenPipeError, ConnectionResetError):
         logging.info('the front end is gone')
+    except EngineFailure as failure:
+        logging.error('the engine process ends: %s', failure)
+        os._exit(failure.code)
     except Exception:
         logging.exception('the engine process ends')
-        os._exit(1)
-    os._exit(0)  # lanes may be inside a kernel: nothing here needs an orderly end
+        os._exit(ExitCode.FAILED)
+    os._exit(ExitCode.OK)  # lanes may be inside a kernel: nothing here needs an orderly end
 
 
 if __name__ == '__main__':

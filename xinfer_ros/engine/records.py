@@ -5,66 +5,12 @@ import dataclasses
 import json
 from typing import Any, get_args
 
-from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.contract import CameraSpec, ModelContract
 from xinfer_ros.core.request import Request
+from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import Reason
-from xinfer_ros.predict.calibration import Calibration, load_calibration
 
 MAX_RECORD_BYTES = 65536
-SPARE_SLOTS = 4  # for requests that were superseded while they ran
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class EngineSettings:
-    """
-    What the engine process is told at its start.
-
-    :param model: name of the model
-    :param model_seed: seed of random weights
-    :param scheduling_policy: name of the scheduling policy
-    :param calibration: of the device: a shipped name or a file
-    :param reserved_ns: part of every budget kept for what happens outside the server [ns]
-    :param num_slots: slots to allocate
-    :param torch_threads: CPU threads of one stage
-    :param spare: whether a second process waits with everything imported, for a quick restart
-    """
-
-    model: str
-    model_seed: int
-    scheduling_policy: str
-    calibration: str
-    reserved_ns: int
-    num_slots: int
-    torch_threads: int
-    spare: bool
-
-    @classmethod
-    def from_config(cls, config: ServerConfig) -> 'EngineSettings':
-        """Return the engine's part of the server's settings."""
-        return cls(
-            model=config.model,
-            model_seed=config.model_seed,
-            scheduling_policy=config.scheduling_policy,
-            calibration=config.calibration or config.model,
-            reserved_ns=round(config.reserved_s * 1e9),
-            num_slots=config.max_robots + SPARE_SLOTS,
-            torch_threads=config.torch_threads,
-            spare=config.spare_engine,
-        )
-
-    def device(self) -> Calibration:
-        """
-        Return the calibration as the lanes use it: one unit of each stage at once.
-
-        :raises ConfigError: if there is none, or it is not good
-        """
-        calibration = load_calibration(self.calibration)
-        return dataclasses.replace(
-            calibration,
-            reserved_ms=self.reserved_ns / 1e6,
-            rates=calibration.rates[:, :2, :2, :2],
-        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,10 +94,12 @@ class Beat:
 
     :param oldest_unit_ns: how long the oldest unit has been in execution [ns]
     :param slowdown: work that units turn out to hold over the calibration's
+    :param correction: the same for each stage
     """
 
     oldest_unit_ns: int
     slowdown: float
+    correction: tuple[float, float, float]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +135,10 @@ def decode(packet: bytes) -> Record:
         model = fields['model']
         model['cameras'] = tuple(CameraSpec(**camera) for camera in model['cameras'])
         model['joint_names'] = tuple(model['joint_names'])
+        model['stages'] = tuple(Stage(stage) for stage in model['stages'])
         fields['model'] = ModelContract(**model)
+    if kind is Beat:
+        fields['correction'] = tuple(fields['correction'])
     if kind is Submit:
         fields['request'] = Request(**fields['request'])
     if kind is Dropped:

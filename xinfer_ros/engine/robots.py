@@ -12,7 +12,7 @@ import numpy.typing as npt
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.errors import Reason, Rejected
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 ROBOT_ID = re.compile(r'[A-Za-z][A-Za-z0-9_]{0,63}')
 NAMESPACE = re.compile(r'(/[A-Za-z_][A-Za-z0-9_]{0,63}){1,8}')
 

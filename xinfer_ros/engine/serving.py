@@ -19,10 +19,22 @@ class Serving:
         self._phase = ServerPhase.STARTING
         self._life: EngineLife | None = None
         self._model = ''
+        self._hangs = False
 
     def engine(self) -> EngineLife:
         """
         Return the engine that serves.
+
+        :raises Rejected: SHUTDOWN or NOT_READY if there is none, HUNG if it does not get on
+        """
+        life = self.warm_engine()
+        if self._hangs:
+            raise Rejected(Reason.HUNG, 'a stage does not end; ask again')
+        return life
+
+    def warm_engine(self) -> EngineLife:
+        """
+        Return the engine, whether it gets on or not: its contract is in force.
 
         :raises Rejected: SHUTDOWN or NOT_READY if there is none
         """
@@ -37,14 +49,20 @@ class Serving:
     def begin(self, life: EngineLife) -> None:
         """Serve with a warm engine."""
         self._life, self.epoch, self._model = life, life.epoch, life.contract.name
+        self._hangs = False
         if self._phase is ServerPhase.STARTING:
             self._phase = ServerPhase.READY
 
     def end(self, next_epoch: int) -> None:
         """Wait for the next engine."""
-        self._life, self.epoch = None, next_epoch
+        self._life, self.epoch, self._hangs = None, next_epoch, False
         if self._phase is ServerPhase.READY:
             self._phase = ServerPhase.STARTING
+
+    def hang(self, life: EngineLife, hangs: bool) -> None:
+        """Note whether the engine gets on; of no consequence if another one is in force."""
+        if self._life is life:
+            self._hangs = hangs
 
     def stop(self) -> None:
         """Serve nobody any more."""
@@ -54,9 +72,15 @@ class Serving:
         """Return what the server announces of itself."""
         return ServerStatus(
             epoch=self.epoch,
-            phase=self._phase if self.is_active else ServerPhase.STOPPED,
+            phase=self._shown_phase(),
             model=self._model,
             num_robots=num_robots,
             max_robots=max_robots,
             engine_pid=self._life.pid if self._life is not None else 0,
+            correction=self._life.correction if self._life is not None else (1.0, 1.0, 1.0),
         )
+
+    def _shown_phase(self) -> ServerPhase:
+        if not self.is_active or self._phase is ServerPhase.STOPPED:
+            return ServerPhase.STOPPED
+        return ServerPhase.ERROR if self._hangs else self._phase

@@ -44,13 +44,15 @@ def write_slot(life: EngineLife, slot: int, robot: Robot, observation: Observati
     slots.state[slot] = observation.state[robot.to_model]
     text = observation.instruction.encode()
     slots.instruction[slot, : len(text)] = np.frombuffer(text, np.uint8)
+    slots.instruction[slot, len(text) :] = 0
     slots.instruction_bytes[slot] = len(text)
     rows = len(observation.leftover)
+    slots.leftover[slot] = 0.0  # nothing of the slot's last request is left
     if rows:
         leftover = observation.leftover[:, robot.to_model]
         slots.leftover[slot, :rows] = leftover
         slots.leftover[slot, rows:] = leftover[-1]
     slots.leftover_steps[slot] = rows
-    slots.commitment_steps[slot] = observation.commitment_steps
+    slots.commitment_steps[slot] = min(observation.commitment_steps, rows)
     # the same observation always gives the same chunk; no two requests share their noise
     slots.seed[slot] = (observation.request_id * 2654435761 + robot.session) % 2**64

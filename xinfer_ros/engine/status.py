@@ -17,11 +17,17 @@ class ServerPhase(IntEnum):
     STARTING = 0
     READY = 1
     STOPPED = 2
+    ERROR = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """What the server announces; fields as in msg/ServerState.msg."""
+    """
+    What the server announces; fields as in msg/ServerState.msg.
+
+    :param correction: work that units of each stage turn out to hold over the calibration's; in
+        the diagnostics
+    """
 
     epoch: int
     phase: ServerPhase
@@ -29,6 +35,7 @@ class ServerStatus:
     num_robots: int
     max_robots: int
     engine_pid: int
+    correction: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +45,7 @@ class FrontEndSettings:
 
     :param first_epoch: number of the first engine life; differs from those of earlier servers
     :param capacity_per_s: responses per second that robots are admitted for, None: no limit [1/s]
+    :param overlap_preparation: whether pictures are prepared while the device computes
     """
 
     max_robots: int
@@ -45,6 +53,7 @@ class FrontEndSettings:
     reserved_ns: int
     first_epoch: int
     capacity_per_s: float | None = None
+    overlap_preparation: bool = True
 
     @classmethod
     def from_config(
@@ -58,6 +67,7 @@ class FrontEndSettings:
             reserved_ns=round(config.reserved_s * 1e9),
             first_epoch=first_epoch,
             capacity_per_s=capacity_per_s if config.admission == 'capacity' else None,
+            overlap_preparation=config.overlap_preparation,
         )
 
 

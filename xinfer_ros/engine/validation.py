@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from xinfer_ros.core.chunk import check_rows
+from xinfer_ros.core.chunk import Rows
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.observation import Observation
 from xinfer_ros.core.request import check_budget
@@ -33,11 +33,7 @@ def check_observation(observation: Observation, robot: Robot, contract: ModelCon
             f'received {", ".join(observation.joint_names) or "none"}',
         )
     num_joints = len(registered.joint_names)
-    if observation.state.shape != (num_joints,) or not np.isfinite(observation.state).all():
-        raise Rejected(
-            Reason.REJECTED_STATE,
-            f'the state needs {num_joints} finite values, got {observation.state.tolist()}'[:300],
-        )
+    _check_floats(observation.state, (num_joints,), 'state', Reason.REJECTED_STATE)
     check_budget(observation.budget_ns)
     if not MIN_PERIOD_NS <= observation.minimum_period_ns <= MAX_PERIOD_NS:
         raise Rejected(
@@ -58,27 +54,53 @@ def check_observation(observation: Observation, robot: Robot, contract: ModelCon
             f'the instruction has {instruction_bytes} bytes, {contract.max_instruction_bytes} are '
             'allowed; it is never cut',
         )
-    names = {frame.name for frame in observation.images}
+    names = [frame.name for frame in observation.images]
     missing = [camera.name for camera in contract.cameras if camera.name not in names]
     if missing:
-        raise Rejected(Reason.REJECTED_IMAGE, f'no picture of {", ".join(missing)}')
+        raise Rejected(
+            Reason.MISSING_CAMERA,
+            f'no picture of {", ".join(missing)}: '
+            f'expected {", ".join(camera.name for camera in contract.cameras)}; '
+            f'received {", ".join(names) or "none"}',
+        )
+
+
+def _check_floats(values: Rows, shape: tuple[int, ...], name: str, reason: Reason) -> None:
+    """Refuse numbers of another type or shape than expected, or that are not finite."""
+    if values.dtype != np.float32 or values.shape != shape:
+        raise Rejected(
+            reason,
+            f'{name}: expected float32 of shape {shape}; '
+            f'received {values.dtype} of shape {values.shape}',
+        )
+    if not np.isfinite(values).all():
+        wrong = tuple(int(index) for index in np.argwhere(~np.isfinite(values))[0])
+        raise Rejected(
+            reason, f'{name}: expected finite values; received {values[wrong]} at {wrong}'
+        )
 
 
 def _check_leftover(observation: Observation, num_joints: int, contract: ModelContract) -> None:
+    """
+    Refuse a leftover that does not fit, or a promise of more rows than there are.
+
+    Without a leftover nothing was promised yet, as at the first request, whatever the commitment.
+    A leftover without a commitment is no fault: the new chunk is not tied to it.
+    """
     leftover = observation.leftover
-    if len(leftover):
-        try:
-            check_rows(leftover, num_joints)
-        except Rejected as refusal:
-            raise Rejected(Reason.REJECTED_LEFTOVER, refusal.detail) from None
+    if not len(leftover):
+        return
     if len(leftover) > contract.horizon:
         raise Rejected(
             Reason.REJECTED_LEFTOVER,
-            f'{len(leftover)} rows of leftover, a chunk has {contract.horizon}',
+            f'leftover: expected at most {contract.horizon} rows, those of a chunk; '
+            f'received {len(leftover)}',
         )
+    shape = (len(leftover), num_joints)
+    _check_floats(leftover, shape, 'leftover', Reason.REJECTED_LEFTOVER)
     if not 0 <= observation.commitment_steps <= len(leftover):
         raise Rejected(
             Reason.REJECTED_COMMITMENT,
-            f'{observation.commitment_steps} rows are to be frozen, '
-            f'the leftover has {len(leftover)}',
+            f'{observation.commitment_steps} rows are promised to the robot, '
+            f'but its leftover has {len(leftover)}',
         )

@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interface between the engine and a model, and what every implementation needs of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import Protocol
 
+from xinfer_ros.core.batch import Batch, LanePlan
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.core.stage import Stage
+from xinfer_ros.errors import Rejected
+
+Refusals = dict[int, Rejected]
 
 
 class StagedModel(Protocol):
     """
     A model as three stages over static slots.
 
-    ``run`` is called from one thread a stage, so different stages run at once, always on different
-    slots: an implementation keeps no scratch memory that two stages share.
+    ``run`` is called from one thread for each worker of each stage, so different stages, and
+    different workers of one stage, run at once, always on different slots and states: an
+    implementation keeps no scratch memory that two workers share.
     """
 
     @property
@@ -24,31 +29,34 @@ class StagedModel(Protocol):
         """Return the shapes that cross the border between robot and server."""
         ...
 
-    def bind(self, slots: SlotArrays) -> None:
+    def bind(self, slots: SlotArrays, plan: LanePlan) -> None:
         """
-        Take the slots and allocate the state of each between its stages.
+        Take the slots and allocate what passes between the stages.
 
         :param slots: laid out for ``contract``; kept
+        :param plan: how many units at once, and how large
         :raises ConfigError: if the arrays do not fit the contract
         """
         ...
 
-    def run(self, stage: Stage, slot_ids: Sequence[int]) -> None:
+    def run(self, stage: Stage, batch: Batch) -> Refusals:
         """
         Run one stage of some requests and return when it is done.
 
         ViT reads pictures, Prefill state and instruction, Action leftover, commitment and seed.
-        Action writes ``slots.actions`` in robot units.
+        Action writes ``slots.actions`` in robot units. What one member has wrong never touches
+        another: it is refused, and the others are computed.
 
-        :param stage: the stage
-        :param slot_ids: slots of the requests, at least one, no two alike
-        :raises Rejected: REJECTED_INSTRUCTION if an instruction does not fit the model
+        :param stage: the stage, one of ``contract.stages``
+        :param batch: its members, at least one
+        :returns: slots whose request is refused, and why: REJECTED_INSTRUCTION if an instruction
+            does not fit the model
         :raises ModelError: if the model is not bound or a stage came out of order
         """
         ...
 
     def warm_up(self) -> None:
-        """Run every stage on slot 0 until it has its usual speed; leaves the slot as it was."""
+        """Run every stage at every size of the plan until it is as fast as it gets."""
         ...
 
 

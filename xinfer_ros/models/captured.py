@@ -1,93 +1,197 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A π0.5 model captured as graphs: on a CPU, small operations cost more to call than to do."""
+"""What each stage of a π0.5 model does with static memory, ready to be captured or traced."""
 
-import warnings
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from xinfer_ros.core.stage import Stage
 from xinfer_ros.models.flow import RtcInputs
 from xinfer_ros.models.pi05 import Pi05
+from xinfer_ros.models.programs import Recipe
+from xinfer_ros.models.rtc import Jacobian, RtcMode, RtcOptions
+from xinfer_ros.models.siglip import to_model_range
+from xinfer_ros.models.staging import Field
 
-Stages = tuple[Callable[..., Tensor], Callable[..., tuple[Tensor, Tensor]], Callable[..., Tensor]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestState:
+    """
+    What requests keep between their stages; the first axis ``S`` is the state.
+
+    The last state belongs to no request: what runs at start writes there.
+
+    :param features: ``(S, cameras, camera tokens, language width)``
+    :param cache: ``(S, layers, 2, prefix + H, kv width)``, the room behind the prefix is for the
+        rows of a chunk
+    :param present: ``(S, prefix)`` bool
+    """
+
+    features: Tensor
+    cache: Tensor
+    present: Tensor
+
+    @property
+    def spare(self) -> int:
+        """Return the id of the state that belongs to no request."""
+        return len(self.present) - 1
 
 
 class CapturedPi05:
     """
-    Runs requests one at a time through graphs, and batches through the model itself.
+    The recipes of a π0.5 model's programs.
 
-    A graph runs without Python, so it is about twice as fast for a small model, and the lanes do
-    not wait for each other's interpreter lock.
+    Each gathers what the requests of a batch have kept, by their state ids, and scatters what it
+    adds. A stage of a request overwrites all of its state that a later stage reads, so nothing of
+    an earlier request remains.
 
     :param model: with weights in place and times fixed
     :param cameras: pictures a request
-    :param prompt_tokens: tokens of the prompt with padding
-    :param max_gain: upper limit β of the guidance gain
+    :param prompt_tokens: longest prompt
+    :param rtc: how new chunks are tied to leftovers; without a mode, guided
     """
 
-    def __init__(self, model: Pi05, cameras: int, prompt_tokens: int, max_gain: float) -> None:
-        self._model, self._max_gain = model, max_gain
-        self._cameras = cameras
-        self._vit, self._prefill, self._action = self._capture(prompt_tokens)
+    def __init__(self, model: Pi05, cameras: int, prompt_tokens: int, rtc: RtcOptions) -> None:
+        self._model, self._rtc = model, rtc
+        self._cameras, self._prompt_tokens = cameras, prompt_tokens
 
-    @torch.inference_mode()
-    def _capture(self, prompt_tokens: int) -> Stages:
+    @torch.no_grad()
+    def allocate(self, num_states: int) -> RequestState:
+        """Return empty states for so many requests, and one to spare."""
+        config, weight, count = (
+            self._model.config,
+            self._model.action_in_proj.weight,
+            num_states + 1,
+        )
+        size, language = config.vision, config.language
+        black = weight.new_zeros((1, 3, size.height, size.width))
+        camera_tokens = self._model.vit(black).shape[1]  # models may merge patches
+        prefix = self._cameras * camera_tokens + self._prompt_tokens
+        rows = prefix + config.horizon
+        return RequestState(
+            features=weight.new_zeros((count, self._cameras, camera_tokens, language.hidden)),
+            cache=weight.new_zeros((count, language.layers, 2, rows, language.kv_width)),
+            present=weight.new_zeros((count, prefix), dtype=torch.bool),
+        )
+
+    def recipe(self, state: RequestState, stage: Stage, batch: int, prompt_tokens: int) -> Recipe:
+        """
+        Return what a program does.
+
+        :param state: where it finds and leaves what requests keep
+        :param stage: the stage
+        :param batch: number of requests
+        :param prompt_tokens: room for the prompt of each; without effect in ViT
+        """
+        ids = Field(name='ids', shape=(batch,), dtype=np.int64, fill=state.spare)
+        if stage is Stage.VIT:
+            return self._vit(state, ids)
+        if stage is Stage.PREFILL:
+            return self._prefill(state, ids, prompt_tokens)
+        return self._action(state, ids, prompt_tokens)
+
+    def _vit(self, state: RequestState, ids: Field) -> Recipe:
+        """Return the recipe of ViT: ``pictures`` ``(B, cameras, height, width, 3)`` uint8."""
+        model, dtype, size = self._model, state.features.dtype, self._model.config.vision
+
+        def vit(features: Tensor, ids: Tensor, pictures: Tensor) -> Tensor:
+            images = to_model_range(pictures.flatten(0, 1), torch.float32).to(dtype)
+            found = model.vit(images)
+            return features.index_copy_(0, ids, found.view(ids.shape[0], -1, *found.shape[1:]))
+
+        shape = (*ids.shape, self._cameras, size.height, size.width, 3)
+        pictures = Field(name='pictures', shape=shape, dtype=np.uint8)
+        return Recipe(function=vit, state=(state.features,), inputs=(ids, pictures))
+
+    def _prefill(self, state: RequestState, ids: Field, prompt_tokens: int) -> Recipe:
+        """Return the recipe of Prefill: ``cameras``, ``tokens`` and ``used``, as the model has."""
+        model, missing = self._model, self._prompt_tokens - prompt_tokens
+        room_behind = missing + model.config.horizon
+
+        def prefill(
+            features: Tensor,
+            cache: Tensor,
+            present: Tensor,
+            ids: Tensor,
+            cameras: Tensor,
+            tokens: Tensor,
+            used: Tensor,
+        ) -> Tensor:
+            found, seen = model.prefill(features.index_select(0, ids), cameras, tokens, used)
+            cache.index_copy_(0, ids, torch.constant_pad_nd(found, (0, 0, 0, room_behind)))
+            return present.index_copy_(0, ids, torch.constant_pad_nd(seen, (0, missing)))
+
+        batch = ids.shape[0]
+        room = (batch, prompt_tokens)
+        return Recipe(
+            function=prefill,
+            state=(state.features, state.cache, state.present),
+            inputs=(
+                ids,
+                Field(name='cameras', shape=(batch, self._cameras), dtype=np.bool_, fill=1),
+                Field(name='tokens', shape=room, dtype=np.int64),
+                Field(name='used', shape=room, dtype=np.bool_, fill=1),
+            ),
+        )
+
+    def _action(self, state: RequestState, ids: Field, prompt_tokens: int) -> Recipe:
+        """Return the recipe of Action: ``noise`` and ties to ``chunk`` ``(B, H, width)``."""
         model, config = self._model, self._model.config
-        weight = model.action_in_proj.weight
-        height, width = config.vision.height, config.vision.width
-        images = weight.new_zeros((self._cameras, 3, height, width))
-        features = model.vit(images).unsqueeze(0)
-        mask = torch.ones((1, self._cameras), dtype=torch.bool, device=weight.device)
-        tokens = torch.zeros((1, prompt_tokens), dtype=torch.long, device=weight.device)
-        cache, present = model.prefill(features, mask, tokens, tokens == 0)
-        rows = weight.new_zeros((1, config.horizon, config.action_width))
-
-        def vit(images: Tensor) -> Tensor:
-            return model.vit(images)
-
-        def prefill(features: Tensor, mask: Tensor, tokens: Tensor, used: Tensor) -> Any:
-            return model.prefill(features, mask, tokens, used)
+        length = state.present.shape[1] - self._prompt_tokens + prompt_tokens
+        rtc_inputs, horizon = self._rtc_inputs(), config.horizon
 
         def action(
-            cache: Tensor, present: Tensor, noise: Tensor, previous: Tensor, weights: Tensor
+            cache: Tensor, present: Tensor, ids: Tensor, noise: Tensor, *ties_and_chunk: Tensor
         ) -> Tensor:
-            rtc = RtcInputs(previous=previous, weights=weights, max_gain=self._max_gain)
-            return model.action(cache, present, noise, rtc)
+            *ties, chunk = ties_and_chunk
+            gathered = cache[:, :, :, : length + horizon].index_select(0, ids)
+            seen = present[:, :length].index_select(0, ids)
+            return chunk.copy_(model.action(gathered, seen, noise, rtc_inputs(*ties)))
 
-        trace: Any = torch.jit.trace
-        with warnings.catch_warnings():
-            # torch names torch.export as the successor of its tracer, but that runs in Python
-            warnings.simplefilter('ignore')
-            return (
-                trace(vit, (images,), check_trace=False),
-                trace(prefill, (features, mask, tokens, tokens == 0), check_trace=False),
-                trace(action, (cache, present, rows, rows, rows[..., 0]), check_trace=False),
+        rows = (*ids.shape, horizon, config.action_width)
+        guided = self._mode is RtcMode.GUIDED
+        return Recipe(
+            function=action,
+            state=(state.cache, state.present),
+            inputs=(
+                ids,
+                Field(name='noise', shape=rows, dtype=np.float32),
+                *self._tie_fields(rows),
+            ),
+            outputs=(Field(name='chunk', shape=rows, dtype=np.float32),),
+            differentiates=guided and self._rtc.jacobian is Jacobian.VJP,
+        )
+
+    @property
+    def _mode(self) -> RtcMode:
+        return RtcMode.GUIDED if self._rtc.mode is None else self._rtc.mode
+
+    def _tie_fields(self, rows: tuple[int, ...]) -> tuple[Field, ...]:
+        """Return the fields of the mode's ties, in the order that ``_rtc_inputs`` takes."""
+        if self._mode is RtcMode.NONE:
+            return ()
+        previous = Field(name='previous', shape=rows, dtype=np.float32)
+        weights = Field(name='weights', shape=rows[:2], dtype=np.float32)
+        frozen = Field(name='frozen', shape=rows[:2], dtype=np.bool_)
+        return (previous, weights if self._mode is RtcMode.GUIDED else frozen)
+
+    def _rtc_inputs(self) -> Callable[..., RtcInputs | None]:
+        """Return what makes a model's ties of the tensors of ``_tie_fields``."""
+        rtc = self._rtc
+
+        def guided(previous: Tensor, weights: Tensor) -> RtcInputs:
+            return RtcInputs(
+                previous=previous, weights=weights, max_gain=rtc.max_gain, jacobian=rtc.jacobian
             )
 
-    @torch.inference_mode()
-    def vit(self, images: Tensor) -> Tensor:
-        """Return what ``Pi05.vit`` does."""
-        if len(images) == self._cameras:
-            return self._vit(images)
-        return self._model.vit(images)
+        def hard(previous: Tensor, frozen: Tensor) -> RtcInputs:
+            none = torch.zeros_like(previous[..., 0])
+            return RtcInputs(previous=previous, weights=none, frozen=frozen, max_gain=rtc.max_gain)
 
-    @torch.inference_mode()
-    def prefill(
-        self, features: Tensor, image_mask: Tensor, tokens: Tensor, token_mask: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Return what ``Pi05.prefill`` does."""
-        run = self._prefill if len(features) == 1 else self._model.prefill
-        return run(features, image_mask, tokens, token_mask)
-
-    @torch.inference_mode()
-    def action(
-        self, cache: Tensor, present: Tensor, noise: Tensor, rtc: RtcInputs | None = None
-    ) -> Tensor:
-        """Return what ``Pi05.action`` does; without hard prefixes, which have no graph."""
-        if len(noise) > 1 or (rtc is not None and rtc.frozen is not None):
-            return self._model.action(cache, present, noise, rtc)
-        if rtc is None:
-            return self._action(cache, present, noise, noise, torch.zeros_like(noise[..., 0]))
-        return self._action(cache, present, noise, rtc.previous, rtc.weights)
+        makers: dict[RtcMode, Callable[..., RtcInputs | None]] = {
+            RtcMode.GUIDED: guided, RtcMode.HARD_PREFIX: hard, RtcMode.NONE: lambda: None,
+        }  # fmt: skip
+        return makers[self._mode]

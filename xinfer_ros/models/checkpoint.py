@@ -1,31 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder with π0.5 weights in the published layout, read strictly."""
+"""The weights of a π0.5 folder in the published layout, read strictly."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
-from torch import Tensor
 
-from xinfer_ros.errors import ModelError
 from xinfer_ros.models.pi05 import Pi05, Pi05Config
+from xinfer_ros.models.weight_files import WeightFiles, expect_shapes
 
-_FILE = 'model.safetensors'
-_OPTIONAL_PREFIX = 'model.'
-_PALIGEMMA = 'paligemma_with_expert.paligemma.'
-_EXPERT = 'paligemma_with_expert.gemma_expert.'
-_EMBEDDING = 'language.embed_tokens.weight'
-_TIED_HEAD = _PALIGEMMA + 'lm_head.weight'
+PALIGEMMA = 'paligemma_with_expert.paligemma.'
+EXPERT = 'paligemma_with_expert.gemma_expert.'
+_EMBEDDING = PALIGEMMA + 'model.language_model.embed_tokens.weight'
+_TIED_HEAD = PALIGEMMA + 'lm_head.weight'
 # Present in published files though π0.5 never predicts a token.
-_UNUSED = (_TIED_HEAD, _EXPERT + 'lm_head.weight')
+_UNUSED = (_TIED_HEAD, EXPERT + 'lm_head.weight')
 _PUBLISHED = {
-    'vision.': _PALIGEMMA + 'model.vision_tower.vision_model.',
-    'projector.': _PALIGEMMA + 'model.multi_modal_projector.linear.',
-    'language.': _PALIGEMMA + 'model.language_model.',
-    'expert.': _EXPERT + 'model.',
+    'vision.': PALIGEMMA + 'model.vision_tower.vision_model.',
+    'projector.': PALIGEMMA + 'model.multi_modal_projector.linear.',
+    'language.': PALIGEMMA + 'model.language_model.',
+    'expert.': EXPERT + 'model.',
 }
-_SHOWN = 8
+# Norms of the language model; published code runs them in float32 whatever the model's type.
+_LANGUAGE_NORM = 'norm.weight'
+# What the flow's constants come from. They are computed once, in float32, before it is narrowed.
+_WIDE_UNTIL_FIXED = ('time_mlp', 'action_in_proj', 'action_out_proj', 'norm.dense')
 
 
 def published_name(name: str) -> str:
@@ -42,6 +41,7 @@ def load_pi05(
     *,
     device: torch.device | str = 'cpu',
     dtype: torch.dtype = torch.float32,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Pi05:
     """
     Return the model of a folder, ready to run.
@@ -49,51 +49,39 @@ def load_pi05(
     :param folder: holds ``model.safetensors``
     :param config: the sizes that the weights must have
     :param device: where the model shall live
-    :param dtype: what the weights are converted to
+    :param dtype: what the weights are converted to, but for norms, which stay float32
+    :param progress: is told the weights read so far, and all
     :raises ModelError: if the file is absent or unreadable, or a weight is missing, surplus or of
         another shape; the text names it
     """
-    path = folder / _FILE
-    if not path.is_file():
-        raise ModelError(f'{path} does not exist; the folder of a π0.5 checkpoint has that file')
-    try:
-        stored = load_file(path, device=str(device))
-    except Exception as error:  # safetensors raises types of its own that it does not export
-        raise ModelError(f'{path} is not a readable safetensors file: {error}') from error
+    files = WeightFiles(folder)
     with torch.device('meta'):
         model = Pi05(config)
-    weights = _matched(_without_prefix(stored), model.state_dict(), path)
-    converted = {name: weight.to(dtype) for name, weight in weights.items()}
-    model.load_state_dict(converted, strict=True, assign=True)
+    own = {published_name(name): name for name in model.state_dict()}
+    sources = dict(own)
+    if _EMBEDDING not in files.shapes and _TIED_HEAD in files.shapes:
+        sources[_TIED_HEAD] = sources.pop(_EMBEDDING)
+    weights = model.state_dict()
+    shapes = {theirs: tuple(weights[ours].shape) for theirs, ours in sources.items()}
+    expect_shapes(files.shapes, shapes, unused=_UNUSED, source=folder)
+    for count, (theirs, weight) in enumerate(files.read(sources, device), start=1):
+        ours = sources[theirs]
+        weights[ours] = weight.to(torch.float32 if _wide(ours) else dtype)
+        if progress is not None:
+            progress(count, len(sources))
+    model.load_state_dict(weights, strict=True, assign=True)
     model.requires_grad_(False).eval()
     model.fix_times()
+    for name, parameter in model.named_parameters():
+        if not _language_norm(name):
+            parameter.data = parameter.data.to(dtype)
     return model
 
 
-def _without_prefix(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the weights without ``model.``, which some writers put before every name."""
-    if all(name.startswith(_OPTIONAL_PREFIX) for name in stored):
-        return {name.removeprefix(_OPTIONAL_PREFIX): stored[name] for name in stored}
-    return dict(stored)
+def _wide(name: str) -> bool:
+    """Tell whether a weight is read in float32."""
+    return _language_norm(name) or any(part in name for part in _WIDE_UNTIL_FIXED)
 
 
-def _matched(
-    stored: dict[str, Tensor], wanted: Mapping[str, Tensor], path: Path
-) -> dict[str, Tensor]:
-    """Return the stored weights under our names, or raise with every name that does not fit."""
-    if published_name(_EMBEDDING) not in stored and _TIED_HEAD in stored:
-        stored = {**stored, published_name(_EMBEDDING): stored[_TIED_HEAD]}
-    published = {published_name(name): name for name in wanted}
-    problems = [f'missing {name}' for name in published if name not in stored]
-    for name, weight in stored.items():
-        if name in _UNUSED:
-            continue
-        if name not in published:
-            problems.append(f'surplus {name}')
-        elif weight.shape != wanted[published[name]].shape:
-            expected = tuple(wanted[published[name]].shape)
-            problems.append(f'{name} has shape {tuple(weight.shape)}, expected {expected}')
-    if problems:
-        more = f'; and {len(problems) - _SHOWN} more' if len(problems) > _SHOWN else ''
-        raise ModelError(f'{path}: {"; ".join(problems[:_SHOWN])}{more}')
-    return {ours: stored[name] for name, ours in published.items()}
+def _language_norm(name: str) -> bool:
+    return name.startswith('language.') and name.endswith(_LANGUAGE_NORM)

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model without a network: its answer shows which inputs reached it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
+from xinfer_ros.core.batch import Batch, LanePlan
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ModelError
-from xinfer_ros.models.adapter import frozen_steps
+from xinfer_ros.models.adapter import Refusals, frozen_steps
 
 ROW_INCREMENT = 1e-3
 
@@ -48,22 +49,22 @@ class EchoModel:
         self._brightness: npt.NDArray[np.float32] = np.zeros(0, np.float32)
         self._state: npt.NDArray[np.float32] = np.zeros((0, 0), np.float32)
 
-    def bind(self, slots: SlotArrays) -> None:
+    def bind(self, slots: SlotArrays, plan: LanePlan) -> None:
         """Take the slots and allocate the state of each between its stages."""
         self._slots = slots
         self._next_stage = [None] * slots.num_slots
         self._brightness = np.zeros(slots.num_slots, np.float32)
         self._state = np.zeros((slots.num_slots, self.contract.action_dim), np.float32)
 
-    def run(self, stage: Stage, slot_ids: Sequence[int]) -> None:
+    def run(self, stage: Stage, batch: Batch) -> Refusals:
         """
-        Run one stage of some requests.
+        Run one stage of some requests; none is ever refused.
 
         :raises ModelError: if the model is not bound or the stage before has not run
         """
         if self._slots is None:
             raise ModelError('the echo model has no slots; call bind() first')
-        for slot in slot_ids:
+        for slot in batch.slot_ids:
             expected = self._next_stage[slot]
             if stage is not Stage.VIT and stage is not expected:
                 name = 'VIT' if expected is None else expected.name
@@ -71,9 +72,10 @@ class EchoModel:
         seconds = self._stage_seconds.get(stage, 0.0)
         if self._sleep is not None and seconds > 0.0:
             self._sleep(seconds)
-        for slot in slot_ids:
+        for slot in batch.slot_ids:
             self._run_one(stage, slot, self._slots)
             self._next_stage[slot] = stage.following
+        return {}
 
     def warm_up(self) -> None:
         """Do nothing: the first run is as fast as any."""

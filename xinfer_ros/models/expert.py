@@ -6,6 +6,7 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from xinfer_ros.models.gemma import (
     Attention,
@@ -78,24 +79,24 @@ class Prefix:
     """
     The prefix's keys and values with room behind them for the rows of the chunk.
 
-    The prefix is copied once a chunk; every Euler step then overwrites the same room.
+    Every Euler step overwrites the same room, so nothing is copied but the rows themselves.
 
-    :param cache: ``(B, layers, 2, T, kv_width)`` as Prefill leaves it
+    :param cache: ``(B, layers, 2, T + H, kv_width)``, as Prefill leaves it, with room for the chunk
+        behind it, which is overwritten; or without, ``(B, layers, 2, T, kv_width)``, then copied
     :param present: ``(B, T)`` bool
     :param horizon: rows of the chunk, ``H``
     :param head_dim: width of a head
     """
 
     def __init__(self, cache: Tensor, present: Tensor, horizon: int, head_dim: int) -> None:
-        batch, layers, _, tokens, kv_width = cache.shape
-        heads = kv_width // head_dim
-        store = cache.new_empty((layers, 2, batch, heads, tokens + horizon, head_dim))
-        split = cache.view(batch, layers, 2, tokens, heads, head_dim)
-        store[..., :tokens, :] = split.permute(1, 2, 0, 4, 3, 5)
+        tokens = present.shape[1]
+        if cache.shape[3] == tokens:
+            cache = functional.pad(cache, (0, 0, 0, horizon))
+        store = cache.view(*cache.shape[:4], -1, head_dim).permute(1, 2, 0, 4, 3, 5)
         # Views are made once here: on a CPU they cost as much as the arithmetic of a small model.
         self._whole = [(keys, values) for keys, values in store]
         self._room = [(keys, values) for keys, values in store[..., tokens:, :]]
-        rows = present.new_ones((batch, horizon))
+        rows = present.new_ones((present.shape[0], horizon))
         self.bias = key_bias(torch.cat((present, rows), dim=1), cache.dtype)
         first = present.long().sum(1, keepdim=True)
         self.angles = rope_angles(first + torch.arange(horizon, device=first.device), head_dim)
@@ -105,6 +106,18 @@ class Prefix:
         self._room[layer][0].copy_(keys)
         self._room[layer][1].copy_(values)
         return self._whole[layer]
+
+
+class GradientPrefix(Prefix):
+    """A prefix that copies at every layer instead of writing in place, as gradients need it."""
+
+    def extended(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Return keys and values ``(B, kv_heads, T + H, head_dim)`` of prefix and chunk."""
+        whole, rows = self._whole[layer], keys.shape[2]
+        return (
+            torch.cat((whole[0][:, :, :-rows], keys), dim=2),
+            torch.cat((whole[1][:, :, :-rows], values), dim=2),
+        )
 
 
 class ActionExpert(nn.Module):

@@ -3,15 +3,17 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from xinfer_ros.models.rtc import guidance_gains
+from xinfer_ros.models.rtc import Jacobian, guidance_gains
 
 _MIN_PERIOD = 4e-3
 _MAX_PERIOD = 4.0
+
+Velocity = Callable[[int, Tensor], Tensor]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +28,21 @@ class RtcInputs:
     :param frozen: ``(B, H)`` bool, rows clamped to ``previous`` at every step, with flow time 0 of
         their own (for checkpoints trained that way); None where no request has any
     :param max_gain: upper limit β of the guidance gain
+    :param jacobian: what the guidance takes for the derivative of the denoiser
     """
 
     previous: Tensor
     weights: Tensor
     frozen: Tensor | None = None
     max_gain: float = 5.0
+    jacobian: Jacobian = Jacobian.IDENTITY
+
+    def cloned(self) -> 'RtcInputs':
+        """Return the same ties in memory of their own."""
+        frozen = None if self.frozen is None else self.frozen.clone()
+        return replace(
+            self, previous=self.previous.clone(), weights=self.weights.clone(), frozen=frozen
+        )
 
 
 def flow_times(num_steps: int) -> tuple[float, ...]:
@@ -55,30 +66,66 @@ def time_embedding(times: Tensor, width: int) -> Tensor:
 
 
 def integrate(
-    velocity: Callable[[int, Tensor], Tensor], noise: Tensor, num_steps: int, rtc: RtcInputs | None
+    velocity: Velocity,
+    noise: Tensor,
+    num_steps: int,
+    rtc: RtcInputs | None,
+    *,
+    joints: int | None = None,
 ) -> Tensor:
     """
-    Integrate from noise to actions.
+    Integrate from noise to actions, each request of the batch with ties of its own.
 
-    The guidance takes the Jacobian of the denoiser as the identity, so it is a closed form and
-    every request of the batch has its own weights.
+    With the identity as Jacobian the guidance is a closed form. With the true one every step runs
+    back through ``velocity``, so neither it nor its inputs may come from inference mode.
 
     :param velocity: gives ``noise - actions`` ``(B, H, action_width)`` for (step, x)
     :param noise: ``(B, H, action_width)``
     :param num_steps: Euler steps, ``K``
     :param rtc: ties to the leftovers, None for none
+    :param joints: columns that are guided, the first ones; None for all
     :returns: ``(B, H, action_width)`` actions in model space
     Source: Real-time chunking, algorithm 1, with t = 1 - τ and v' = -v.
     """
     gains = None if rtc is None else guidance_gains(num_steps, rtc.max_gain)
     x = _clamp_frozen(noise, rtc)
     for step, time in enumerate(flow_times(num_steps)):
-        v = velocity(step, x)
-        if rtc is not None and gains is not None:
-            error = (rtc.previous - (x - time * v)) * rtc.weights[..., None]
-            v = v - gains[step] * error
+        if rtc is None or gains is None:
+            v = velocity(step, x)
+        elif rtc.jacobian is Jacobian.IDENTITY:
+            v = velocity(step, x)
+            v = v - gains[step] * _error(x - time * v, rtc, joints)
+        else:
+            v, correction = _pulled_back(velocity, step, time, x, rtc, joints)
+            v = v - gains[step] * correction
         x = _clamp_frozen(x - v / num_steps, rtc)
     return x
+
+
+def _error(estimate: Tensor, rtc: RtcInputs, joints: int | None) -> Tensor:
+    """Return the weighted distance of the estimated actions to the leftover."""
+    error = (rtc.previous - estimate) * rtc.weights[..., None]
+    if joints is not None:
+        error[..., joints:] = 0.0  # nobody has promised anything about padding
+    return error
+
+
+def _pulled_back(
+    velocity: Velocity,
+    step: int,
+    time: float,
+    x: Tensor,
+    rtc: RtcInputs,
+    joints: int | None,
+) -> tuple[Tensor, Tensor]:
+    """Return the velocity, and the error taken back through the estimate's derivative."""
+    with torch.enable_grad():
+        start = x.detach().requires_grad_()
+        v = velocity(step, start)
+    found = v.detach()
+    error = _error(x - time * found, rtc, joints)
+    (slope,) = torch.autograd.grad(v, start, error)
+    return found, error - time * slope
 
 
 def _clamp_frozen(x: Tensor, rtc: RtcInputs | None) -> Tensor:

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The language model of π0.5: a Gemma decoder that only fills a key-value cache."""
+"""
+The language model of π0.5: a Gemma decoder that only fills a key-value cache.
+
+Other families use the same blocks with other norms, activations and biases.
+"""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from typing import cast
 
 import torch
@@ -12,14 +17,22 @@ from torch.nn import functional
 
 _EPSILON = 1e-6
 _ROPE_BASE = 10000.0
+_MASK_ALIGNMENT = 16
 
 Angles = tuple[Tensor, Tensor]
+
+
+class Activation(Enum):
+    """What a gated MLP applies to its gate."""
+
+    GELU_TANH = 'gelu_tanh'
+    SILU = 'silu'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GemmaConfig:
     """
-    Sizes of a Gemma decoder: the language model or the action expert.
+    Sizes of a decoder: the language model or the action expert; as in Gemma where not said.
 
     :param hidden: width of a token
     :param layers: number of layers
@@ -27,6 +40,10 @@ class GemmaConfig:
     :param heads: number of query heads
     :param kv_heads: number of key and value heads, divides ``heads``
     :param head_dim: width of a head, even
+    :param activation: of the MLP's gate
+    :param norm_offset: what is added to the weight of a norm
+    :param epsilon: what is added to the mean square before its root is taken
+    :param qkv_bias: whether queries, keys and values have a bias
     :raises ValueError: if the heads do not fit together
     """
 
@@ -36,6 +53,10 @@ class GemmaConfig:
     heads: int
     kv_heads: int
     head_dim: int
+    activation: Activation = Activation.GELU_TANH
+    norm_offset: float = 1.0
+    epsilon: float = _EPSILON
+    qkv_bias: bool = False
 
     def __post_init__(self) -> None:
         """Refuse sizes that do not fit together."""
@@ -51,7 +72,7 @@ class GemmaConfig:
         return self.kv_heads * self.head_dim
 
 
-def normalise_rms(x: Tensor, scale: Tensor | None = None) -> Tensor:
+def normalise_rms(x: Tensor, scale: Tensor | None = None, epsilon: float = _EPSILON) -> Tensor:
     """
     Return ``x`` with a root mean square of 1 along its last axis, times ``scale``.
 
@@ -62,7 +83,8 @@ def normalise_rms(x: Tensor, scale: Tensor | None = None) -> Tensor:
     wide = x.float()
     # A norm is one reduction; torch's rms_norm runs six operations on a CPU.
     length: Tensor = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
-    inverse = length.square_().mul_(1.0 / x.shape[-1]).add_(_EPSILON).rsqrt_()
+    # The square is not in place: the gradient of the norm needs its result.
+    inverse = length.square().mul_(1.0 / x.shape[-1]).add_(epsilon).rsqrt_()
     return wide * inverse if scale is None else wide * inverse * scale
 
 
@@ -95,20 +117,47 @@ def key_bias(present: Tensor, dtype: torch.dtype) -> Tensor:
     :param present: ``(B, T)`` bool
     :returns: ``(B, 1, 1, T)``, the same for all heads and queries
     """
-    bias = torch.zeros_like(present, dtype=dtype).masked_fill_(~present, -math.inf)
-    return bias[:, None, None, :]
+    batch, tokens = present.shape
+    # CUDA's attention copies a mask at every call whose rows are not aligned in memory.
+    aligned = -(-tokens // _MASK_ALIGNMENT) * _MASK_ALIGNMENT
+    bias = present.new_zeros((batch, 1, 1, aligned), dtype=dtype)[..., :tokens]
+    return bias.masked_fill_(~present[:, None, None], -math.inf)
+
+
+def query_bias(visible: Tensor, config: GemmaConfig, dtype: torch.dtype) -> Tensor:
+    """
+    Return what to add to the scores where each query sees keys of its own.
+
+    :param visible: ``(B, T, N)`` bool, at least one True in every row
+    :param config: gives the number of heads that share keys
+    :returns: ``(B, 1, heads of a group x T, N)``, 0 where visible, minus infinity elsewhere
+    """
+    bias = torch.zeros_like(visible, dtype=dtype).masked_fill_(~visible, -math.inf)
+    return bias.repeat(1, config.heads // config.kv_heads, 1)[:, None]
 
 
 class RmsNorm(nn.Module):
-    """Root mean square norm whose scale is ``1 + weight``."""
+    """
+    Root mean square norm whose scale is ``offset + weight``.
 
-    def __init__(self, width: int) -> None:
+    :param width: of a token
+    :param offset: 1 in Gemma
+    :param epsilon: what is added to the mean square before its root is taken
+    """
+
+    def __init__(self, width: int, offset: float = 1.0, epsilon: float = _EPSILON) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(width))
+        self._offset, self._epsilon = offset, epsilon
 
     def forward(self, x: Tensor) -> Tensor:
         """Return an array like ``x``."""
-        return normalise_rms(x, 1.0 + self.weight.float()).to(x.dtype)
+        return normalise_rms(x, self._offset + self.weight.float(), self._epsilon).to(x.dtype)
+
+
+def norm_of(config: GemmaConfig) -> RmsNorm:
+    """Return a norm of a decoder with these sizes."""
+    return RmsNorm(config.hidden, config.norm_offset, config.epsilon)
 
 
 class Attention(nn.Module):
@@ -118,9 +167,9 @@ class Attention(nn.Module):
         super().__init__()
         self.config = config
         query_width = config.heads * config.head_dim
-        self.q_proj = nn.Linear(config.hidden, query_width, bias=False)
-        self.k_proj = nn.Linear(config.hidden, config.kv_width, bias=False)
-        self.v_proj = nn.Linear(config.hidden, config.kv_width, bias=False)
+        self.q_proj = nn.Linear(config.hidden, query_width, bias=config.qkv_bias)
+        self.k_proj = nn.Linear(config.hidden, config.kv_width, bias=config.qkv_bias)
+        self.v_proj = nn.Linear(config.hidden, config.kv_width, bias=config.qkv_bias)
         self.o_proj = nn.Linear(query_width, config.hidden, bias=False)
 
     def _split(self, x: Tensor) -> Tensor:
@@ -139,13 +188,13 @@ class Attention(nn.Module):
 
         :param x: ``(B, T, hidden)``
         :param keys: ``(B, kv_heads, N, head_dim)``; values alike
-        :param bias: ``(B, 1, 1, N)`` from ``key_bias``
+        :param bias: ``(B, 1, 1, N)`` from ``key_bias``, or from ``query_bias``
         :returns: ``(B, T, hidden)``
         """
         batch, tokens, _ = x.shape
         queries = rotate(self._split(self.q_proj(x)), angles)
-        # The bias does not depend on the query, so the heads of a group can queue up as more
-        # queries of one head: no copy of the keys for each head.
+        # The heads of a group queue up as more queries of one head: no copy of the keys for each
+        # head. A bias that depends on the query is repeated accordingly.
         grouped = queries.reshape(batch, self.config.kv_heads, -1, self.config.head_dim)
         mixed = functional.scaled_dot_product_attention(grouped, keys, values, attn_mask=bias)
         heads = mixed.view(batch, self.config.heads, tokens, self.config.head_dim)
@@ -154,17 +203,19 @@ class Attention(nn.Module):
 
 
 class GatedMlp(nn.Module):
-    """GeGLU with the tanh form of GELU."""
+    """MLP with a gate: GeGLU with the tanh form of GELU, or SwiGLU."""
 
     def __init__(self, config: GemmaConfig) -> None:
         super().__init__()
+        self._silu = config.activation is Activation.SILU
         self.gate_proj = nn.Linear(config.hidden, config.mlp, bias=False)
         self.up_proj = nn.Linear(config.hidden, config.mlp, bias=False)
         self.down_proj = nn.Linear(config.mlp, config.hidden, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return an array like ``x``."""
-        gate = functional.gelu(self.gate_proj(x), approximate='tanh')
+        gate = self.gate_proj(x)
+        gate = functional.silu(gate) if self._silu else functional.gelu(gate, approximate='tanh')
         out: Tensor = self.down_proj(gate * self.up_proj(x))
         return out
 
@@ -174,9 +225,9 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: GemmaConfig) -> None:
         super().__init__()
-        self.input_layernorm = RmsNorm(config.hidden)
+        self.input_layernorm = norm_of(config)
         self.self_attn = Attention(config)
-        self.post_attention_layernorm = RmsNorm(config.hidden)
+        self.post_attention_layernorm = norm_of(config)
         self.mlp = GatedMlp(config)
 
 
@@ -196,7 +247,7 @@ class LanguageModel(nn.Module):
             torch.empty(vocabulary, config.hidden), freeze=False
         )
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.layers))
-        self.norm = RmsNorm(config.hidden)
+        self.norm = norm_of(config)
 
     def embed(self, tokens: Tensor) -> Tensor:
         """Return ``(B, T, hidden)`` for token ids ``(B, T)``, scaled by the root of the width."""
@@ -212,7 +263,17 @@ class LanguageModel(nn.Module):
         :returns: ``(B, layers, 2, T, kv_width)``, keys first
         """
         angles = rope_angles(present.long().cumsum(1) - 1, self.config.head_dim)
-        bias = key_bias(present, x.dtype)
+        return self.turned_cache(x, angles, key_bias(present, x.dtype))
+
+    def turned_cache(self, x: Tensor, angles: Angles, bias: Tensor) -> Tensor:
+        """
+        Return the keys and values of every layer for positions and a mask of any kind.
+
+        :param x: ``(B, T, hidden)``
+        :param angles: of the positions, to broadcast over heads
+        :param bias: from ``key_bias`` or ``query_bias``
+        :returns: ``(B, layers, 2, T, kv_width)``, keys first
+        """
         cache = []
         for index, layer in enumerate(cast('Iterable[DecoderLayer]', self.layers)):
             normed = layer.input_layernorm(x)

@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The π0.5 model in three stages: pictures to features, prefix to cache, noise to actions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from xinfer_ros.models.expert import ActionExpert, Modulation, Prefix, mixed_modulations
+from xinfer_ros.models.expert import (
+    ActionExpert,
+    GradientPrefix,
+    Modulation,
+    Prefix,
+    mixed_modulations,
+)
 from xinfer_ros.models.flow import RtcInputs, flow_times, integrate, time_embedding
 from xinfer_ros.models.gemma import GemmaConfig, LanguageModel
+from xinfer_ros.models.rtc import Jacobian
 from xinfer_ros.models.siglip import VisionConfig, VisionTower
 
 
@@ -25,6 +33,7 @@ class Pi05Config:
     :param horizon: rows of a chunk, ``H``
     :param action_width: width of an action row in model space, at least the robot's joints
     :param num_steps: Euler steps, ``K``
+    :param joints: columns of a row that a robot has, the rest is padding; None for all
     :raises ValueError: if expert and language model can not share a cache
     """
 
@@ -35,6 +44,7 @@ class Pi05Config:
     horizon: int
     action_width: int
     num_steps: int = 10
+    joints: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse sizes that do not fit together."""
@@ -85,14 +95,16 @@ class Pi05(nn.Module):
         self.time_mlp_in = nn.Linear(width, width)
         self.time_mlp_out = nn.Linear(width, width)
         self._modulations: tuple[tuple[Modulation, ...], ...] | None = None
+        self._project: tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]] | None = None
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def fix_times(self) -> None:
         """
         Compute the norms' modulations of the ``K`` flow times and of time 0, once for all.
 
         They depend on the weights only, and reading those layers' weights at every Euler step
-        would cost more than the rows of a small batch do.
+        would cost more than the rows of a small batch do. The projections of actions are kept in
+        float32, as published code has them: a chunk is integrated in that type.
         """
         weight = self.time_mlp_in.weight
         times = torch.tensor((*flow_times(self.config.num_steps), 0.0), device=weight.device)
@@ -100,6 +112,7 @@ class Pi05(nn.Module):
         condition = functional.silu(self.time_mlp_in(embedding))
         condition = functional.silu(self.time_mlp_out(condition))
         self._modulations = self.expert.modulations(condition)
+        self._project = (_linear(self.action_in_proj), _linear(self.action_out_proj))
 
     @torch.inference_mode()
     def vit(self, images: Tensor) -> Tensor:
@@ -141,20 +154,38 @@ class Pi05(nn.Module):
         :param present: ``(B, prefix)`` bool from ``prefill``
         :param noise: ``(B, H, action_width)``, standard normal
         :param rtc: ties to the leftovers, None for none
-        :returns: ``(B, H, action_width)``
+        :returns: ``(B, H, action_width)`` float32
         :raises RuntimeError: if ``fix_times`` has not been called
         """
-        if self._modulations is None:
+        if rtc is None or rtc.jacobian is Jacobian.IDENTITY:
+            return self._integrated(cache, present, noise, rtc)
+        # What was made in inference mode can not take part in a gradient, but its copies can.
+        with torch.inference_mode(False), torch.no_grad():
+            copies = (cache.clone(), present.clone(), noise.clone())
+            return self._integrated(*copies, rtc.cloned())
+
+    def _integrated(
+        self, cache: Tensor, present: Tensor, noise: Tensor, rtc: RtcInputs | None
+    ) -> Tensor:
+        if self._modulations is None or self._project is None:
             raise RuntimeError('fix_times() must be called once after the weights are loaded')
-        modulations = self._modulations
-        prefix = Prefix(cache, present, noise.shape[1], self.config.expert.head_dim)
+        modulations, (project_in, project_out) = self._modulations, self._project
+        gradients = rtc is not None and rtc.jacobian is Jacobian.VJP
+        kind = GradientPrefix if gradients else Prefix
+        prefix = kind(cache, present, noise.shape[1], self.config.expert.head_dim)
 
         def velocity(step: int, x: Tensor) -> Tensor:
             norms = modulations[step]
             if rtc is not None and rtc.frozen is not None:
                 norms = mixed_modulations(rtc.frozen, modulations[-1], norms)
-            rows = self.expert(self.action_in_proj(x), norms, prefix)
-            found: Tensor = self.action_out_proj(rows)
-            return found
+            rows = self.expert(project_in(x).to(cache.dtype), norms, prefix)
+            return project_out(rows.float())
 
-        return integrate(velocity, noise, self.config.num_steps, rtc)
+        config = self.config
+        return integrate(velocity, noise.float(), config.num_steps, rtc, joints=config.joints)
+
+
+def _linear(layer: nn.Linear) -> Callable[[Tensor], Tensor]:
+    """Return a linear layer in float32; without copies where its weights have that type."""
+    weight, bias = layer.weight.detach().float(), layer.bias.detach().float()
+    return lambda x: functional.linear(x, weight, bias)

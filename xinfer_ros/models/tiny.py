@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from xinfer_ros.core.contract import ModelContract
+from xinfer_ros.models.actions import ActionSpace
 from xinfer_ros.models.aloha import (
     ARM_LIMITS,
     CAMERA_HEIGHT,
@@ -13,8 +14,12 @@ from xinfer_ros.models.aloha import (
     aloha_contract,
     aloha_statistics,
 )
+from xinfer_ros.models.devices import chosen_device, chosen_dtype
 from xinfer_ros.models.gemma import GemmaConfig
+from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.models.pi05 import Pi05, Pi05Config
+from xinfer_ros.models.processor import Pi05Processor, StatePrompt
+from xinfer_ros.models.rtc import resolved_rtc
 from xinfer_ros.models.siglip import VisionConfig
 from xinfer_ros.models.staged import ServingOptions, StagedPi05
 from xinfer_ros.models.tokenizer import ByteTokenizer, longest_state_prompt_bytes
@@ -50,22 +55,55 @@ def tiny_contract() -> ModelContract:
     return aloha_contract('tiny', _PROMPT_TOKENS - 1 - longest_state)
 
 
+def tiny_processor() -> Pi05Processor:
+    """Return the processor: joint limits as statistics, and no answer outside of them."""
+    limits = aloha_statistics()
+    return Pi05Processor(
+        state_prompt=StatePrompt(
+            statistics=limits,
+            tokenizer=ByteTokenizer(),
+            tokens=_PROMPT_TOKENS,
+            model_name='tiny',
+        ),
+        action_space=ActionSpace(statistics=limits, limits=(limits.q01, limits.q99)),
+    )
+
+
 def seeded_pi05(config: Pi05Config, seed: int) -> Pi05:
     """
     Return a model whose weights depend on ``config`` and ``seed`` alone.
 
     :param seed: of a generator of its own; the global one is neither read nor moved
     """
+    return drawn_pi05(config, torch.Generator().manual_seed(seed))
+
+
+def drawn_pi05(
+    config: Pi05Config, generator: torch.Generator, dtype: torch.dtype = torch.float32
+) -> Pi05:
+    """
+    Return a model with random weights, its times fixed.
+
+    :param generator: draws them, on its device; no other is read or moved
+    :param dtype: of the weights
+    """
     with torch.device('meta'):  # no initialisation, hence no draw from the global generator
-        model = Pi05(config)
-    model.to_empty(device='cpu')
-    generator = torch.Generator().manual_seed(seed)
+        model = Pi05(config).to(dtype)
+    model.to_empty(device=generator.device)
     with torch.no_grad():
         for module in model.modules():
             _fill(module, generator)
     model.requires_grad_(False).eval()
     model.fix_times()
     return model
+
+
+def _placed(model: Pi05, options: ModelOptions) -> Pi05:
+    """Return the model where it is wanted; what depends on the times is not narrowed."""
+    device = chosen_device(options.device)
+    model.to(device)
+    model.fix_times()
+    return model.to(chosen_dtype(options.dtype, device))
 
 
 def _fill(module: nn.Module, generator: torch.Generator) -> None:
@@ -84,19 +122,19 @@ class TinyVla(StagedPi05):
     """
     The tiny model: random, deterministic, inside the joint limits, and dependent on its inputs.
 
-    :param seed: seed of the weights
+    :param options: seed of the weights, where they lie, and how chunks are tied
     """
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, options: ModelOptions | None = None) -> None:
+        chosen = options if options is not None else ModelOptions()
         super().__init__(
             tiny_contract(),
-            seeded_pi05(tiny_config(), seed),
+            _placed(seeded_pi05(tiny_config(), chosen.seed), chosen),
             ServingOptions(
-                statistics=aloha_statistics(),
-                tokenizer=ByteTokenizer(),
-                prompt_tokens=_PROMPT_TOKENS,
+                processor=tiny_processor(),
+                rtc=resolved_rtc(chosen.rtc, trained_steps=0, name='tiny'),
                 noise_scale=_NOISE_SCALE,
-                clip_actions=True,
                 capture=True,
+                prompt_rooms=(_PROMPT_TOKENS,),
             ),
         )

@@ -12,6 +12,11 @@ _STATE_BINS = 256
 class Tokenizer(Protocol):
     """What a model needs of a tokenizer."""
 
+    @property
+    def vocabulary(self) -> int:
+        """Return the number of ids; all are below."""
+        ...
+
     def encode(self, text: str) -> list[int]:
         """Return the token ids of ``text``, begin-of-sequence first."""
         ...
@@ -37,7 +42,7 @@ def digitise_state(state: npt.NDArray[np.float32]) -> list[int]:
     """
     Return the bin of each joint, of 256 over [-1, 1].
 
-    :param state: ``(action_dim,)`` normalised, without padding
+    :param state: ``(action_dim,)`` normalised
     :returns: integers from -1 (below -1) to 255
     Source: openpi and LeRobot, π0.5 prompt.
     """
@@ -45,19 +50,26 @@ def digitise_state(state: npt.NDArray[np.float32]) -> list[int]:
     return [int(index) for index in np.digitize(state, edges) - 1]
 
 
-def state_prompt(instruction: str, state: npt.NDArray[np.float32]) -> str:
+def cleaned(instruction: str) -> str:
+    """Return an instruction as it stands in a prompt. Source: openpi and LeRobot."""
+    return instruction.strip().replace('_', ' ').replace('\n', ' ')
+
+
+def state_prompt(instruction: str, state: npt.NDArray[np.float32], width: int = 0) -> str:
     """
     Return the prompt of π0.5.
 
     :param instruction: what the robot shall do, in words
-    :param state: ``(action_dim,)`` normalised, without padding
+    :param state: ``(action_dim,)`` normalised
+    :param width: the state is padded with zeros to this width first, for checkpoints that were
+        trained so; smaller ones leave it as it is
     Source: openpi and LeRobot, π0.5 prompt.
     """
-    words = instruction.strip().replace('_', ' ').replace('\n', ' ')
-    numbers = ' '.join(str(index) for index in digitise_state(state))
-    return f'Task: {words}, State: {numbers};\nAction: '
+    padded = np.pad(state, (0, max(0, width - len(state))))
+    numbers = ' '.join(str(index) for index in digitise_state(padded))
+    return f'Task: {cleaned(instruction)}, State: {numbers};\nAction: '
 
 
-def longest_state_prompt_bytes(action_dim: int) -> int:
+def longest_state_prompt_bytes(action_dim: int, width: int = 0) -> int:
     """Return the bytes of the longest prompt with an empty instruction."""
-    return len(state_prompt('', np.ones(action_dim, np.float32)).encode())
+    return len(state_prompt('', np.ones(action_dim, np.float32), width).encode())

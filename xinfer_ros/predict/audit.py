@@ -10,9 +10,10 @@ import numpy.typing as npt
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.progress import Predictor, Progress
+from xinfer_ros.predict.run_record import Change
 
 Transitions = npt.NDArray[np.int64]
-TIME, UNIT, STAGE, COUNT, STARTED = range(5)
+TIME, UNIT, STAGE, COUNT, CHANGE = range(5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,18 +34,39 @@ class Predictions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """
+    Units whose predictions do not count.
+
+    :param failed: they failed
+    :param unended: they were still running at the end
+    :param early: they started before the record begins
+    """
+
+    failed: int
+    unended: int
+    early: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
     """
     Errors of the predictions whose unit was seen to end.
 
     :param at_ns: when each prediction was made, shape ``(n,)`` int64 [ns]
+    :param unit: number of its unit, shape ``(n,)`` int64
     :param stage: stage of its unit, shape ``(n,)`` int64
     :param error_ms: predicted less true remaining time, shape ``(n,)`` [ms]
+    :param stage_ms: time that the unit took from its start to its end, shape ``(n,)`` [ms]
+    :param left_out: units that are not in here
     """
 
     at_ns: npt.NDArray[np.int64]
+    unit: npt.NDArray[np.int64]
     stage: npt.NDArray[np.int64]
     error_ms: npt.NDArray[np.float64]
+    stage_ms: npt.NDArray[np.float64]
+    left_out: LeftOut
 
     def mae_ms(self, stage: Stage | None = None) -> float:
         """
@@ -69,15 +91,19 @@ class Audit:
         return errors
 
 
-def replay(transitions: Transitions, calibration: Calibration) -> Predictions:
+def replay(
+    transitions: Transitions, calibration: Calibration, *, learning_rate: float = 0.0
+) -> Predictions:
     """
     Predict again at every transition what each running unit still needs.
 
     Causal: rows are read once, in order; a prediction depends on no later one. The time runs as in
-    the scheduler: progress under the counts observed (equation 9), no online correction.
+    the scheduler: progress under the counts observed (equation 9), and the online correction of
+    stage times, if it is asked for.
 
-    :param transitions: rows time [ns], unit, stage, size of the batch, 1 if it starts and 0 if it
-        is seen to end; shape ``(m, 5)`` int64, by time
+    :param transitions: rows time [ns], unit, stage, size of the batch, ``Change``: 1 if it starts,
+        0 if it is seen to end, -1 if it is seen to have failed; shape ``(m, 5)`` int64, by time
+    :param learning_rate: of the online correction, 0 to trust the calibration
     """
     predictor = Predictor(calibration)
     running: dict[int, Progress] = {}
@@ -92,16 +118,19 @@ def replay(transitions: Transitions, calibration: Calibration) -> Predictions:
         for progress in running.values():
             progress.advance(before_ms, now_ms, load.rate[progress.stage])
         before_ms = now_ms
-        for _, unit, stage, count, started in rows:
-            if started:
+        for _, unit, stage, count, change in rows:
+            if change == Change.STARTED:
                 running[unit] = Progress(
                     stage=stage,
                     begin_ms=now_ms + calibration.overhead_ms[stage],
                     work_ms=predictor.work_ms(stage, count),
                 )
-            else:
-                del running[unit]
-            counts[stage] += 1 if started else -1
+                counts[stage] += 1
+                continue
+            counts[stage] -= 1
+            done_ms = running.pop(unit).done_ms
+            if change == Change.ENDED:
+                predictor.learn(stage, count, done_ms, learning_rate)
         load = predictor.load(counts)
         for unit, progress in running.items():
             made.append((at_ns, unit, progress.stage))
@@ -115,21 +144,42 @@ def replay(transitions: Transitions, calibration: Calibration) -> Predictions:
     )
 
 
-def audit(transitions: Transitions, calibration: Calibration) -> Audit:
+def audit(
+    transitions: Transitions,
+    calibration: Calibration,
+    *,
+    learning_rate: float = 0.0,
+    from_ns: int | None = None,
+) -> Audit:
     """
     Compare every prediction of a round with when its unit was seen to end.
 
     :param transitions: as ``replay`` takes them
+    :param learning_rate: of the online correction, 0 to trust the calibration
+    :param from_ns: units that started earlier are left out: what ran beside them is not known [ns]
     """
-    predictions = replay(transitions, calibration)
-    ends = transitions[transitions[:, STARTED] == 0]
-    end_ns = np.full(int(transitions[:, UNIT].max(initial=0)) + 1, -1, dtype=np.int64)
-    end_ns[ends[:, UNIT]] = ends[:, TIME]
-    seen = end_ns[predictions.unit] >= 0
-    at_ns = predictions.at_ns[seen]
-    true_ms = (end_ns[predictions.unit[seen]] - at_ns) / 1e6
+    predictions = replay(transitions, calibration, learning_rate=learning_rate)
+    units = np.unique(transitions[:, UNIT])
+    time_ns = {}
+    for change in Change:
+        rows = transitions[transitions[:, CHANGE] == change]
+        time_ns[change] = np.full(len(units), -1, dtype=np.int64)
+        time_ns[change][np.searchsorted(units, rows[:, UNIT])] = rows[:, TIME]
+    start_ns, end_ns = time_ns[Change.STARTED], time_ns[Change.ENDED]
+    has_failed = time_ns[Change.FAILED] >= 0
+    is_early = start_ns < (from_ns if from_ns is not None else 0)
+    place = np.searchsorted(units, predictions.unit)
+    seen = ((end_ns >= 0) & ~is_early)[place]
+    place, at_ns = place[seen], predictions.at_ns[seen]
     return Audit(
         at_ns=at_ns,
+        unit=predictions.unit[seen],
         stage=predictions.stage[seen],
-        error_ms=predictions.remaining_ms[seen] - true_ms,
+        error_ms=predictions.remaining_ms[seen] - (end_ns[place] - at_ns) / 1e6,
+        stage_ms=(end_ns[place] - start_ns[place]) / 1e6,
+        left_out=LeftOut(
+            failed=int((has_failed & ~is_early).sum()),
+            unended=int(((end_ns < 0) & ~has_failed & ~is_early).sum()),
+            early=int(is_early.sum()),
+        ),
     )

@@ -2,8 +2,7 @@
 """The calibration of one device and model: stage times, rate table, and where they come from."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
@@ -11,16 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from xinfer_ros.config import nearest
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.predict.rate_table import Counts, Demands, Rates, RateTable
+from xinfer_ros.predict.calibration_entries import FORMAT, ByStage, FitError, entries_of
+from xinfer_ros.predict.identity import Identity, remedy
+from xinfer_ros.predict.rate_table import Counts, Rates, RateTable
 
-FORMAT = 1
+_SUFFIX = '_device.json'
 MAX_BATCH = 8
 MIN_WORK_MS, MAX_MS = 1e-4, 10_000.0
-ByStage = tuple[float, float, float]
-_TEXTS = ('name', 'device', 'model', 'source')
 _STAGE_TIMES = ('work_ms', 'overhead_ms')
 _TIMES = ('output_ms', 'front_end_ms', 'reserved_ms')
 
@@ -30,6 +28,13 @@ class Calibration:
     """
     What is known of one device that runs one model. Times in ms.
 
+    :param name: a short name, for tables and error texts
+    :param device: the device that was measured, see ``Identity``
+    :param model: name of the model
+    :param model_facts: what else of the model decides about its times; empty if not recorded
+    :param source: how the numbers came about
+    :param torch: version of torch, empty if not recorded
+    :param date: day of the measurement, as 2026-01-31, empty if not recorded
     :param work_ms: ``W_s``, work of one unit alone
     :param overhead_ms: ``h_s``, launch overhead of one unit
     :param output_ms: ``h_out``, from the end of Action until the answer leaves
@@ -37,12 +42,18 @@ class Calibration:
     :param reserved_ms: ``delta``, kept of each budget for what happens outside of the server
     :param rates: ``rho_s(n)``, shape ``(3, cV + 1, cP + 1, cA + 1)``
     :param batch_work: work of a batch of 1, 2, ... requests over that of one, of each stage
+    :param infer_ms: ``d_infer(|B|)``, all stages of a batch of 1, 2, ... requests one after the
+        other on an idle device; empty if not measured
+    :param fit_error: how good the fit was; None if not measured
     """
 
     name: str
     device: str
     model: str
+    model_facts: str = ''
     source: str
+    torch: str = ''
+    date: str = ''
     work_ms: ByStage
     overhead_ms: ByStage
     output_ms: float
@@ -50,6 +61,8 @@ class Calibration:
     reserved_ms: float
     rates: Rates
     batch_work: tuple[tuple[float, ...], ...] = ((1.0,), (1.0,), (1.0,))
+    infer_ms: tuple[float, ...] = ()
+    fit_error: FitError | None = None
     table: RateTable = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +85,34 @@ class Calibration:
                     f'batch_work of {stage.name} is {list(batch)}; '
                     f'1 to {MAX_BATCH} rising numbers are needed, the first of them 1'
                 )
+        if len(self.infer_ms) > MAX_BATCH or not all(0 < ms <= 1e5 for ms in self.infer_ms):
+            raise ConfigError(
+                f'infer_ms is {list(self.infer_ms)}; '
+                f'up to {MAX_BATCH} numbers above 0 ms are needed'
+            )
         object.__setattr__(self, 'table', RateTable(self.rates))
+
+    def check(self, identity: Identity) -> None:
+        """
+        Refuse another model or device than the one measured.
+
+        :param identity: what is to be served
+        :raises ConfigError: with both, and the remedy
+        """
+        measured = Identity(
+            setting=identity.setting,
+            model=self.model,
+            model_facts=self.model_facts or identity.model_facts,
+            device=self.device,
+        )
+        if measured == identity:
+            return
+        with_facts = measured.model_facts != identity.model_facts
+        raise ConfigError(
+            f'calibration {self.name} is of {measured.words(with_facts)}; '
+            f'this is {identity.words(with_facts)}: {remedy(identity.setting)}, or let the server '
+            'go on with it, and learn what differs, by calibration_mismatch: warn'
+        )
 
     @property
     def bound(self) -> Counts:
@@ -95,6 +135,30 @@ class Calibration:
             )
         return min(rates)
 
+    def inference_ms(self, size: int) -> float:
+        """
+        Return ``d_infer(|B|)`` of a batch, all stages one after the other on an idle device [ms].
+
+        As measured; what was not measured follows from the stage times.
+
+        :param size: requests in the batch; a stage whose largest batch is smaller takes several
+        """
+        if size <= len(self.infer_ms):
+            return self.infer_ms[size - 1]
+        total = 0.0
+        for stage, batch in zip(Stage, self.batch_work, strict=True):
+            full, rest = divmod(size, len(batch))
+            works = [batch[-1]] * full + ([batch[rest - 1]] if rest else [])
+            total += sum(self.overhead_ms[stage] + self.work_ms[stage] * w for w in works)
+        return total
+
+
+def shipped_names() -> tuple[str, ...]:
+    """Return the names of the calibrations that ship."""
+    folder = resources.files('xinfer_ros.predict') / 'data'
+    files = (file.name for file in folder.iterdir())
+    return tuple(sorted(name[: -len(_SUFFIX)] for name in files if name.endswith(_SUFFIX)))
+
 
 def load_calibration(name: str) -> Calibration:
     """
@@ -104,109 +168,57 @@ def load_calibration(name: str) -> Calibration:
     """
     path = Path(name)
     if path.suffix != '.json':
-        shipped = resources.files('xinfer_ros.predict') / 'data' / f'{name}_device.json'
-        if not shipped.is_file():
-            folder = resources.files('xinfer_ros.predict') / 'data'
-            known = sorted(f.name[: -len('_device.json')] for f in folder.iterdir())
+        if name not in shipped_names():
             raise ConfigError(
-                f'no calibration {name}; shipped: {", ".join(known)}; or give a .json file'
+                f'no calibration {name}; shipped: {", ".join(shipped_names())}; '
+                'or give a .json file'
             )
-        return _parsed(json.loads(shipped.read_text()), name)
+        shipped = resources.files('xinfer_ros.predict') / 'data' / f'{name}{_SUFFIX}'
+        return parse_calibration(shipped.read_text(), name)
     try:
-        return _parsed(json.loads(path.read_text()), name)
+        return parse_calibration(path.read_text(), name)
     except OSError as error:
         raise ConfigError(f'calibration {name} cannot be read: {error.strerror}') from error
-    except ValueError as error:
-        raise ConfigError(f'calibration {name} is not JSON: {error}') from error
 
 
 def save_calibration(calibration: Calibration, path: Path) -> None:
-    """Write a calibration to a file that ``load_calibration`` reads."""
-    values: dict[str, Any] = {'format': FORMAT}
-    values |= {name: getattr(calibration, name) for name in (*_TEXTS, *_STAGE_TIMES, *_TIMES)}
-    values['batch_work'] = calibration.batch_work
-    values['rates'] = np.round(calibration.rates, 6).tolist()
-    path.write_text(json.dumps(values, indent=1) + '\n')
+    """
+    Write a calibration to a file that ``load_calibration`` reads.
 
-
-def _parsed(values: Any, name: str) -> Calibration:
-    known = {'format', *_TEXTS, *_STAGE_TIMES, *_TIMES, 'batch_work', 'rates', 'demands'}
-    required = {'format', *_TEXTS, *_STAGE_TIMES, *_TIMES}
+    :raises ConfigError: if the file cannot be written
+    """
     try:
-        if not isinstance(values, dict) or values.get('format') != FORMAT:
-            raise ConfigError(f'an object with "format": {FORMAT} is needed')
-        for wrong in sorted(set(values) - known):
-            raise ConfigError(f'unknown entry {wrong}; {nearest(wrong, sorted(known))}')
-        if missing := sorted(required - set(values)):
-            raise ConfigError(f'{", ".join(missing)} is missing')
-        if ('rates' in values) == ('demands' in values):
-            raise ConfigError('either rates or demands is needed')
-        scalars: dict[str, Any] = {text: str(values[text]) for text in _TEXTS}
-        scalars |= {time: _numbers(values[time], time, ()) for time in _TIMES}
-        batch = values.get('batch_work', [[1.0], [1.0], [1.0]])
-        if not isinstance(batch, list) or len(batch) != len(Stage):
-            raise ConfigError(
-                f'batch_work is {batch}; a list for each of the three stages is needed'
-            )
-        return Calibration(
-            **scalars,
-            work_ms=_by_stage(values['work_ms'], 'work_ms'),
-            overhead_ms=_by_stage(values['overhead_ms'], 'overhead_ms'),
-            rates=_rates(values),
-            batch_work=tuple(tuple(_numbers(row, 'batch_work', (-1,))) for row in batch),
-        )
+        path.write_text(calibration_text(calibration))
+    except OSError as error:
+        raise ConfigError(f'{path} cannot be written: {error.strerror}') from error
+
+
+def calibration_text(calibration: Calibration) -> str:
+    """Return a calibration as JSON, one entry a line."""
+    values: dict[str, Any] = {'format': FORMAT}
+    values |= {
+        entry.name: getattr(calibration, entry.name)
+        for entry in fields(Calibration)
+        if entry.init and entry.name not in ('rates', 'fit_error')
+    }
+    values['infer_ms'] = calibration.infer_ms or None
+    error = calibration.fit_error
+    values['fit_error'] = None if error is None else asdict(error)
+    values['rates'] = np.round(calibration.rates, 6).tolist()
+    lines = (f' {json.dumps(key)}: {json.dumps(value)}' for key, value in values.items())
+    return '{\n' + ',\n'.join(lines) + '\n}\n'
+
+
+def parse_calibration(text: str, name: str) -> Calibration:
+    """
+    Return the calibration that a text holds.
+
+    :param name: of the file, for error texts
+    :raises ConfigError: if it is not a calibration
+    """
+    try:
+        return Calibration(**entries_of(json.loads(text)))
     except ConfigError as error:
         raise ConfigError(f'calibration {name}: {error}') from error
-
-
-def _rates(values: Mapping[str, Any]) -> Rates:
-    if 'rates' in values:
-        return np.array(_numbers(values['rates'], 'rates', (-1, -1, -1, -1)))
-    demands, names = values['demands'], sorted(field.name for field in fields(Demands))
-    if not isinstance(demands, dict):
-        raise ConfigError(f'demands is {demands}; an object with {", ".join(names)} is needed')
-    for wrong in sorted(set(demands) - set(names)):
-        raise ConfigError(f'demands has an unknown entry {wrong}; {nearest(wrong, names)}')
-    if missing := [name for name in ('bound', 'demand', 'sharpness') if name not in demands]:
-        raise ConfigError(f'demands lacks {", ".join(missing)}')
-    made = Demands(
-        bound=_counts(demands['bound']),
-        demand=_by_stage(demands['demand'], 'demand'),
-        sharpness=_numbers(demands['sharpness'], 'sharpness', ()),
-        contention=_numbers(demands.get('contention', 0.0), 'contention', ()),
-        same_stage_contention=_numbers(
-            demands.get('same_stage_contention', 0.0), 'same_stage_contention', ()
-        ),
-        exponent=_by_stage(demands.get('exponent', [1.0, 1.0, 1.0]), 'exponent'),
-    )
-    with np.errstate(all='ignore'):  # the table refuses what is not a number
-        return made.rates()
-
-
-def _numbers(value: Any, name: str, shape: tuple[int, ...]) -> Any:
-    """Return finite numbers of a shape, -1 for any length, as (nested) lists; or say what is."""
-    try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        array = np.array(np.nan)
-    fits = array.ndim == len(shape) and all(
-        want in (-1, have) for want, have in zip(shape, array.shape, strict=True)
-    )
-    if isinstance(value, str) or not fits or not np.isfinite(array).all():
-        kind = {(): 'one number', (3,): 'three numbers', (-1,): 'a list of numbers'}
-        text = str(value) if len(str(value)) < 60 else f'{str(value)[:57]}...'
-        raise ConfigError(f'{name} is {text}; {kind.get(shape, "nested lists of numbers")} needed')
-    return array.tolist()
-
-
-def _by_stage(value: Any, name: str) -> ByStage:
-    vit, prefill, action = _numbers(value, name, (3,))
-    return vit, prefill, action
-
-
-def _counts(value: Any) -> Counts:
-    numbers = _by_stage(value, 'bound')
-    if not all(number == int(number) and 1 <= number <= 16 for number in numbers):
-        raise ConfigError(f'bound is {value}; three whole numbers from 1 to 16 are needed')
-    vit, prefill, action = (int(number) for number in numbers)
-    return vit, prefill, action
+    except ValueError as error:
+        raise ConfigError(f'calibration {name} is not JSON: {error}') from error

@@ -8,52 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.chunk import Answer, Rows, check_rows, columns_by_name
 from xinfer_ros.core.metrics import ExecutorPhase, LatencyWindow, RobotReport
 from xinfer_ros.core.request import check_budget
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.robot.action_queue import ActionQueue, QueuedRow
+from xinfer_ros.robot.commitment import CommitmentEstimator
+from xinfer_ros.robot.executor_settings import ExecutorSettings
 from xinfer_ros.robot.next_send import InFlight, NextSend
 from xinfer_ros.robot.session import Grant, SessionKeeper
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutorSettings:
-    """
-    What a robot asks of its server.
-
-    :param robot_id: unique in the fleet
-    :param joint_names: the robot's joints in its own order
-    :param keyframe_spacing_ns: spacing of rows, Delta [ns]
-    :param minimum_period_ns: ``TE`` [ns]
-    :param backoff_ns: pause after a refusal [ns]
-    :param commitment_steps: ``d`` [steps]
-    :param budget_ns: response budget ``b`` until a Budget says otherwise [ns]
-    """
-
-    robot_id: str
-    joint_names: tuple[str, ...]
-    keyframe_spacing_ns: int
-    minimum_period_ns: int
-    backoff_ns: int
-    commitment_steps: int
-    budget_ns: int
-
-    @classmethod
-    def from_config(
-        cls, config: ExecutorConfig, robot_id: str, joint_names: tuple[str, ...]
-    ) -> 'ExecutorSettings':
-        """Return the settings of a node in integer nanoseconds."""
-        return cls(
-            robot_id=robot_id,
-            joint_names=joint_names,
-            keyframe_spacing_ns=round(config.keyframe_spacing_s * 1e9),
-            minimum_period_ns=round(config.minimum_period_s * 1e9),
-            backoff_ns=round(config.refusal_backoff_s * 1e9),
-            commitment_steps=config.commitment_steps,
-            budget_ns=round(config.response_budget_s * 1e9),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +52,13 @@ class ChunkExecutor:
         self._last_accepted_id = 0
         self._given_up: deque[int] = deque(maxlen=256)
         self._latency = LatencyWindow()
+        self._commitment: CommitmentEstimator | None = None  # None: fixed
+        if settings.commitment_margin_steps is not None:
+            self._commitment = CommitmentEstimator(
+                settings.keyframe_spacing_ns,
+                settings.commitment_steps,
+                settings.commitment_margin_steps,
+            )
         self.last_refusal = ''
         self._columns: dict[tuple[str, ...], npt.NDArray[np.intp]] = {}
         self._report = RobotReport(robot_id=settings.robot_id)
@@ -140,16 +110,22 @@ class ChunkExecutor:
                 )
             )
             self.session.sent(now_ns)
+            self._report.commitment_steps = min(self._commitment_steps(grant), len(leftover))
             return RequestDraft(
                 session=grant.session,
                 episode=self._episode,
                 request_id=self._last_request_id,
                 executed_steps=executed_steps,
                 leftover=leftover,
-                commitment_steps=min(self._settings.commitment_steps, len(leftover)),
+                commitment_steps=self._report.commitment_steps,
                 budget_ns=self._budget_ns,
                 minimum_period_ns=self._settings.minimum_period_ns,
             )
+
+    def _commitment_steps(self, grant: Grant) -> int:
+        if self._commitment is None:
+            return self._settings.commitment_steps
+        return self._commitment.steps(self._budget_ns, grant.max_commitment_steps)
 
     def accept(self, answer: Answer, now_ns: int) -> Reason:
         """
@@ -176,6 +152,8 @@ class ChunkExecutor:
                 return self.refuse(Rejected(reason, detail))
             latency_ns = now_ns - request.sent_ns
             self._latency.add(latency_ns)
+            if self._commitment is not None:
+                self._commitment.add(latency_ns)
             self._last_accepted_id = answer.request_id
             self._report.chunks += 1
             self._report.on_time += latency_ns <= request.budget_ns
@@ -237,16 +215,26 @@ class ChunkExecutor:
                     f'rows are {answer.keyframe_spacing_ns} ns apart, '
                     f'this robot plays one every {settings.keyframe_spacing_ns} ns',
                 )
-            self._queue.merge(answer.start_step, answer.rows[:, columns])
+            row = self._queue.merge(answer.start_step, answer.rows[:, columns])
         except Rejected as refusal:
             return refusal.reason, refusal.detail
+        self._count_handoff(answer, row)
         return Reason.OK, ''
+
+    def _count_handoff(self, answer: Answer, row: int) -> None:
+        """Note whether the frozen rows of a chunk covered the time until it took over."""
+        frozen_steps = min(answer.frozen_steps, len(answer.rows))  # a server may be wrong
+        self._report.degraded_chunks += answer.degraded
+        self._report.handoff_violations += row > frozen_steps
+        self._report.overfrozen_steps += max(frozen_steps - row, 0)
 
     def granted(self, grant: Grant, now_ns: int) -> None:
         """Take in a (renewed) registration; requests of another epoch are given up."""
         with self._lock:
-            before = self.session.grant
+            before, latest = self.session.grant, self.session.latest
             self.session.granted(grant, now_ns)
+            if self._commitment is not None and latest != grant:
+                self._commitment.begin_session()
             if before != grant and self._next_send.in_flight is not None:
                 self._give_up(self._next_send.in_flight.request_id)
                 self._next_send.withdraw()

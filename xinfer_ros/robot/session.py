@@ -16,11 +16,13 @@ class Grant:
     :param session: nonce that every observation carries
     :param epoch: engine life that answers this robot
     :param lease_ns: silence after which another robot may take the id [ns]
+    :param max_commitment_steps: the most that the server honours, None if it is not known [steps]
     """
 
     session: int
     epoch: int
     lease_ns: int
+    max_commitment_steps: int | None = None
 
 
 class SessionKeeper:

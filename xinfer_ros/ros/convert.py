@@ -132,7 +132,7 @@ def from_answer(answer: Answer) -> Any:
     message.reason, message.detail = int(answer.reason), answer.detail
     message.start_step, message.joint_names = answer.start_step, list(answer.joint_names)
     message.num_rows, message.rows = len(answer.rows), float_array(answer.rows)
-    message.frozen_steps = answer.frozen_steps
+    message.frozen_steps, message.degraded = answer.frozen_steps, answer.degraded
     message.keyframe_spacing_ns = answer.keyframe_spacing_ns
     for part in ServerTimes.__slots__:
         setattr(message, part, getattr(answer.times, part))
@@ -164,6 +164,7 @@ def to_answer(message: Any) -> Answer:
         joint_names=names,
         rows=_matrix(message.rows, message.num_rows, len(names), Reason.REJECTED_COLUMNS),
         frozen_steps=message.frozen_steps,
+        degraded=message.degraded,
         keyframe_spacing_ns=message.keyframe_spacing_ns,
         times=ServerTimes(**{part: getattr(message, part) for part in ServerTimes.__slots__}),
         ask_after_ns=message.ask_after_ns,
@@ -222,7 +223,8 @@ def from_status(status: ServerStatus) -> Any:
 _REPORT_FIELDS = (
     'robot_id', 'session', 'epoch', 'episode', 'executed_steps', 'queued_steps', 'ticks',
     'starved_ticks', 'requests', 'chunks', 'on_time', 'unanswered', 'misaddressed',
-    'latency_p50_ns', 'latency_p99_ns',
+    'latency_p50_ns', 'latency_p99_ns', 'degraded_chunks', 'handoff_violations',
+    'overfrozen_steps', 'commitment_steps',
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
+from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.robots import Robot
 from xinfer_ros.engine.status import ServerPhase, ServerStatus
 from xinfer_ros.errors import Reason
@@ -55,11 +56,16 @@ def server_diagnostics(
     :param robots: the registered robots
     """
     name = node.get_fully_qualified_name()
-    level = OK if status.phase is ServerPhase.READY else WARN
+    levels = {ServerPhase.READY: OK, ServerPhase.ERROR: ERROR}
+    level = levels.get(status.phase, WARN)
     values = {
         'epoch': status.epoch,
         'model': status.model,
         'robots': status.num_robots,
+        **{
+            f'{stage.name.lower()}_time_over_calibration': f'{ratio:.3f}'
+            for stage, ratio in zip(Stage, status.correction, strict=True)
+        },
         **{reason.name: count for reason, count in answered.items()},
     }
     statuses = [_status(level, f'{name}: server', status.phase.name, values)]

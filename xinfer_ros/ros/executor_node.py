@@ -10,8 +10,9 @@ from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.msg import ActionChunk, Budget, ExecutorState, Observation, ServerState
-from xinfer_ros.robot.chunk_executor import ChunkExecutor, ExecutorSettings
+from xinfer_ros.robot.chunk_executor import ChunkExecutor
 from xinfer_ros.robot.control_loop import TickRate
+from xinfer_ros.robot.executor_settings import ExecutorSettings
 from xinfer_ros.ros import convert, qos
 from xinfer_ros.ros.command import CommandPublisher
 from xinfer_ros.ros.diagnostics import executor_diagnostics

@@ -64,8 +64,12 @@ class Registrar:
     def _answered(self, executor: ChunkExecutor, response: Any) -> None:
         now_ns = self._clock.now_ns()
         if response.reason == Reason.OK:
-            lease_ns = response.lease_ns
-            grant = Grant(session=response.session, epoch=response.epoch, lease_ns=lease_ns)
+            grant = Grant(
+                session=response.session,
+                epoch=response.epoch,
+                lease_ns=response.lease_ns,
+                max_commitment_steps=response.max_commitment_steps,
+            )
             executor.granted(grant, now_ns)
             self.notice = ''
             self._check_commitment(response.horizon)

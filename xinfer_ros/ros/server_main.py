@@ -13,7 +13,7 @@ from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.engine.engine_life import EngineLimits, EngineWatch
 from xinfer_ros.engine.front_end import FrontEnd
 from xinfer_ros.engine.link import EngineLink
-from xinfer_ros.engine.records import EngineSettings
+from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.engine.status import FrontEndSettings
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.ros.node_list import SERVER_NAME, SERVER_NAMESPACE
@@ -22,9 +22,9 @@ from xinfer_ros.ros.process import NodeArguments, Stop, node_settings, run_proce
 
 def _build(argv: Sequence[str], stop: Stop) -> Any:
     arguments, config = node_settings(ServerConfig, argv, SERVER_NAME, SERVER_NAMESPACE)
-    calibration = EngineSettings.from_config(config).device()
+    calibration = EngineSettings(config).device()
     # before rclpy is imported: loading the model takes longest
-    first = EngineLink(EngineSettings.from_config(config)) if config.autostart else None
+    first = EngineLink(EngineSettings(config)) if config.autostart else None
     return _session(arguments, config, calibration, first, stop)
 
 
@@ -46,8 +46,8 @@ def _session(
 
     def make_front_end(answer: Any, announce: Any) -> FrontEnd:
         first_epoch = time.time_ns()  # a nonce: differs from any earlier server's, never compared
-        clock, limits = MonotonicClock(), EngineLimits.from_config(config)
-        settings = EngineSettings.from_config(config)
+        clock, limits = MonotonicClock(), EngineLimits.from_settings(EngineSettings(config))
+        settings = EngineSettings(config)
         engine = EngineWatch(settings, first_epoch, limits, clock, fatal, first)
         decoders = ThreadPoolExecutor(config.decode_threads, 'decode')
         front_end = FrontEndSettings.from_config(config, first_epoch, calibration)

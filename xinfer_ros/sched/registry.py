@@ -5,6 +5,7 @@ from typing import Any, Literal, get_args
 
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.predict.calibration import Calibration
+from xinfer_ros.sched.barrier import RoundBarrier
 from xinfer_ros.sched.core import SchedulerCore
 from xinfer_ros.sched.native import native_core
 from xinfer_ros.sched.scheduler import Scheduler
@@ -37,15 +38,19 @@ def make_scheduler(
     calibration: Calibration,
     *,
     implementation: Implementation = 'native',
+    round_barrier: bool = False,
     **changes: Any,
 ) -> Scheduler:
     """
     Return a new scheduler with an empty state.
 
+    :param round_barrier: whether requests are served in common rounds (an ablation)
     :raises ConfigError: as ``make_core``
     """
     settings = policy_settings(policy, calibration, **changes)
     core = _core(settings, calibration, implementation)
+    if round_barrier:
+        core = RoundBarrier(core)
     return Scheduler(core, calibration, settings.limits(calibration))
 
 

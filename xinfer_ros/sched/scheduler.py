@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scheduler: live requests and their stages. Values in, decisions out."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from xinfer_ros.core.request import Request, Unit
@@ -61,6 +61,12 @@ class Scheduler:
         return min(waiting, default=None)
 
     @property
+    def correction(self) -> tuple[float, float, float]:
+        """Return the work that units of each stage turn out to hold over the calibration's."""
+        vit, prefill, action = self._core.correction
+        return vit, prefill, action
+
+    @property
     def slowdown(self) -> float:
         """Return the work that units turn out to hold over that of the calibration."""
         work = self._calibration.work_ms
@@ -110,18 +116,23 @@ class Scheduler:
             started.append(unit)
         return started
 
-    def complete(self, unit: Unit, now_ns: int) -> tuple[list[Finished], list[Request]]:
+    def complete(
+        self, unit: Unit, now_ns: int, refused: Collection[int] = ()
+    ) -> tuple[list[Finished], list[Request]]:
         """
         Take in the end of a unit: its requests wait for the next stage, or are done.
 
-        :returns: requests whose last stage ended, and cancelled ones whose slot is free now
+        :param refused: keys of members that the model has refused: they go no further
+        :returns: requests whose last stage ended, and cancelled or refused ones whose slot is
+            free now
         """
         del self._running[unit.number]
+        self._cancelled.update(refused)
         finished, dropped = [], []
         for key in self._core.complete(now_ns, unit.number):
             is_cancelled = key in self._cancelled
             request = self._end(key)
-            if is_cancelled:  # its robot's next request is here already: nothing to pace
+            if is_cancelled:  # nobody waits for it any more: nothing to pace
                 dropped.append(request)
             else:
                 ask_after_ns = self._core.pace_ns(request.robot)

@@ -31,12 +31,17 @@ class PolicySettings:
 
     :param interference_model: whether predictions look up the load; if not, all work runs alone
     :param learning_rate: of the online correction of stage times, 0 to trust the calibration
+    :param stage_overlap: whether units of different stages run at once (an ablation if not)
+    :param max_held: requests that may be between the start of ViT and their end, as many as the
+        device has states for; 0 for any number
     """
 
     name: ClassVar[str] = ''
     algorithm: ClassVar[str] = ''  # what is built, if several names share it
     interference_model: bool = True
     learning_rate: float = 0.0
+    stage_overlap: bool = True
+    max_held: int = 0
 
     def __post_init__(self) -> None:
         """Refuse numbers that mean nothing."""

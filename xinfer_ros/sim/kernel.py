@@ -96,7 +96,7 @@ class Kernel:
         self._key = [0 for _ in self._robots]  # of each robot's request in flight
         self._pace_ns = [0 for _ in self._robots]
         self._robot_of: dict[int, int] = {}  # by key
-        self._lanes = Lanes(settings.limits(calibration))
+        self._lanes = Lanes(settings.limits(calibration), settings)
         self._tick_pending = False
         self._heap: list[tuple[int, int, Handler, int]] = []
         self._order = 0
@@ -220,8 +220,9 @@ class Kernel:
 class Lanes:
     """What waits and what runs in each stage, as an onlooker of the scheduler can count it."""
 
-    def __init__(self, limits: Sequence[int]) -> None:
-        self._limits = limits
+    def __init__(self, limits: Sequence[int], settings: PolicySettings) -> None:
+        self._limits, self._settings = limits, settings
+        self._held = 0
         self._units: dict[int, tuple[int, int]] = {}  # stage and size, by number
         self._running = [0 for _ in Stage]
         self.waiting = [0 for _ in Stage]
@@ -231,17 +232,25 @@ class Lanes:
         self._units[number] = stage, count
         self.waiting[stage] -= count
         self._running[stage] += 1
+        self._held += count if stage == Stage.VIT else 0
 
     def end(self, number: int, finished: int) -> tuple[int, int]:
         """Count a unit that ended; return its stage and size."""
         stage, count = self._units.pop(number)
         self._running[stage] -= 1
+        self._held -= finished
         if stage < Stage.ACTION:
             self.waiting[stage + 1] += count - finished
         return stage, count
 
     def could_start(self) -> bool:
         """Return whether anything waits for a lane that has room."""
-        return any(
-            self.waiting[stage] and self._running[stage] < self._limits[stage] for stage in Stage
-        )
+        return any(self.waiting[stage] and self._has_room(stage) for stage in Stage)
+
+    def _has_room(self, stage: Stage) -> bool:
+        settings, running = self._settings, self._running
+        if running[stage] >= self._limits[stage]:
+            return False
+        if stage is Stage.VIT and settings.max_held and self._held >= settings.max_held:
+            return False
+        return settings.stage_overlap or sum(running) == running[stage]

@@ -77,6 +77,8 @@ class Outlook:
     def batch(self, state: State, stage: int, first: int) -> list[int]:
         """Return what one unit takes along: beside the first, those due next, as many as fit."""
         fit = len(state.calibration.batch_work[stage]) - 1
+        if stage == Stage.VIT and (free := state.free_states) is not None:
+            fit = min(fit, max(free, 1) - 1)
         return sorted([first, *[i for i in self.waiting[stage] if i != first][:fit]])
 
     def start(self, state: State, stage: int, items: list[int], now: float) -> None:

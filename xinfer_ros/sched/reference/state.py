@@ -25,6 +25,7 @@ class Request:
     :param unit: that it runs in, None while it waits
     :param promoted_at: since when it is in ``P``, None if it is not
     :param hopeless: whether it is in ``L``: late even if it ran alone from now on
+    :param holds: whether its ViT has started, so that it counts against ``max_held``
     :param put_off: added to the deadline of one that was given up for its budget
     """
 
@@ -37,6 +38,7 @@ class Request:
     unit: 'Unit | None' = None
     promoted_at: float | None = None
     hopeless: bool = False
+    holds: bool = False
     put_off: float = 0.0
 
     @property
@@ -100,6 +102,7 @@ class State:
     :param units: that run, in the order of their dispatch
     :param running: how many units run in each stage, ``n_r``
     :param history: registrations of the last ``HISTORY_WINDOW``
+    :param held: requests between the start of ViT and their end
     :param front_end: ``f``, from the arrival of a request to its registration
     """
 
@@ -116,15 +119,25 @@ class State:
     front_end: float = field(init=False)
     now: float = 0.0
     last_unit: int = 0
+    held: int = 0
 
     def __post_init__(self) -> None:
         """Begin with what the calibration says."""
         self.predictor = Predictor(self.calibration, interference=self.settings.interference_model)
         self.front_end = self.calibration.front_end_ms
 
+    @property
+    def free_states(self) -> int | None:
+        """Return how many requests may still enter ViT, None for any number."""
+        return self.settings.max_held - self.held if self.settings.max_held else None
+
     def has_room(self, stage: int) -> bool:
         """Return whether the lane of a stage can take another unit."""
-        return self.running[stage] < self.limits[stage]
+        if self.running[stage] >= self.limits[stage]:
+            return False
+        if stage == Stage.VIT and (free := self.free_states) is not None and free <= 0:
+            return False
+        return self.settings.stage_overlap or sum(self.running) == self.running[stage]
 
     def remaining(self, load: Load, request: Request) -> float:
         """Return ``R_j(n)``, see ``Load.remaining_ms``."""
@@ -208,6 +221,9 @@ class State:
         for request in members:
             self.leave_queue(request)
             request.unit = unit
+            if stage is Stage.VIT:
+                request.holds = True
+                self.held += 1
         self.running[stage] += 1
         self.units.append(unit)
         return unit
@@ -231,6 +247,7 @@ class State:
     def remove(self, request: Request, now: float) -> None:
         """Forget a request; its robot is expected back if no newer one of it is here."""
         self.live.remove(request)
+        self.held -= request.holds
         who = self.robots[request.robot]
         if not who.announced and who.last_arrival <= request.arrival:
             who.in_server = False

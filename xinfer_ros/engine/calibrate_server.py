@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a server adds to the stages: measured by one robot that asks a real front end."""
+
+import queue
+import statistics
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import cv2
+import numpy as np
+
+from xinfer_ros.config import ServerConfig
+from xinfer_ros.core.chunk import Answer, ServerTimes
+from xinfer_ros.core.clock import Clock
+from xinfer_ros.core.contract import ModelContract
+from xinfer_ros.core.observation import CameraFrame, Observation
+from xinfer_ros.engine.calibrate_lanes import COMMITMENT_STEPS, INSTRUCTION
+from xinfer_ros.engine.engine_life import EngineLimits, EngineWatch
+from xinfer_ros.engine.front_end import FrontEnd
+from xinfer_ros.engine.robots import PROTOCOL_VERSION, Registration, Robot
+from xinfer_ros.engine.settings import EngineSettings
+from xinfer_ros.engine.status import FrontEndSettings, ServerStatus
+from xinfer_ros.errors import ModelError, Reason
+
+Result = TypeVar('Result')
+SPACING_NS = 30_000_000
+BUDGET_NS = 60_000_000_000  # never late: what is measured is how long it takes
+PERIOD_NS = 10_000_000
+WARM_UP = 5  # requests that do not count
+JPEG_QUALITY = 65  # pictures of about the length of the shipped episodes'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerShare:
+    """
+    The time that a request spends outside of lanes and queues.
+
+    :param front_end_ms: ``f``, from its arrival until it is registered [ms]
+    :param output_ms: ``h_out``, from the end of its last stage until the answer leaves [ms]
+    """
+
+    front_end_ms: float
+    output_ms: float
+
+    @classmethod
+    def of(cls, times: list[ServerTimes]) -> 'ServerShare':
+        """
+        Return the medians of what is neither waiting nor computing.
+
+        That is the preparation, which is known by itself, and a record to the engine and one
+        back, which share the rest alike.
+        """
+        decode = statistics.median(each.decode_ns for each in times)
+        records = statistics.median(
+            each.server_ns
+            - each.decode_ns
+            - each.queue_ns
+            - each.vit_ns
+            - each.prefill_ns
+            - each.action_ns
+            for each in times
+        )
+        half = max(records / 2, 0.0)
+        return cls(front_end_ms=(decode + half) / 1e6, output_ms=half / 1e6)
+
+
+def measure_server(
+    config: ServerConfig,
+    contract: ModelContract,
+    clock: Clock,
+    requests: int,
+    done: Callable[[], None] = lambda: None,
+) -> ServerShare:
+    """
+    Start a server's front end and engine, and ask it one request after the other.
+
+    :param config: of the server; its calibration must be a file of the same lanes
+    :param contract: of its model
+    :param requests: how many count
+    :param done: called after each answer
+    :raises ModelError: if the engine does not start, or a request fails
+    """
+    answers: queue.SimpleQueue[Answer | str] = queue.SimpleQueue()
+    ready: queue.SimpleQueue[int | str] = queue.SimpleQueue()
+
+    def gave_up(text: str) -> None:
+        ready.put(text)
+        answers.put(text)
+
+    def announce(status: ServerStatus) -> None:
+        if status.engine_pid:
+            ready.put(status.engine_pid)
+
+    settings = EngineSettings(config)
+    limits = EngineLimits.from_settings(settings)
+    front_end = FrontEnd(
+        FrontEndSettings.from_config(config, 1, settings.device()),
+        clock,
+        EngineWatch(settings, 1, limits, clock, gave_up),
+        ThreadPoolExecutor(config.decode_threads),
+        lambda robot, answer: answers.put(answer),
+        announce,
+    )
+    try:
+        if isinstance(failure := _next(ready, 2 * limits.start_s), str):
+            raise ModelError(failure)
+        asking = _Asking(front_end, contract, clock, config.unit_timeout_s)
+        times = []
+        for number in range(1, WARM_UP + requests + 1):
+            asking.submit(number)
+            times.append(asking.times(_next(answers, asking.patience_s)))
+            if number > WARM_UP:
+                done()
+    finally:
+        front_end.close()
+    return ServerShare.of(times[WARM_UP:])
+
+
+class _Asking:
+    """One robot that asks as fast as it is answered."""
+
+    def __init__(
+        self, front_end: FrontEnd, contract: ModelContract, clock: Clock, patience_s: float
+    ) -> None:
+        self._front_end, self._contract, self._clock = front_end, contract, clock
+        self.patience_s = patience_s
+        self._frames = sample_frames(contract)
+        self._robot: Robot = front_end.register(_registration(contract))[0]
+
+    def submit(self, number: int) -> None:
+        contract = self._contract
+        commitment = min(COMMITMENT_STEPS, contract.max_commitment_steps)
+        observation = Observation(
+            session=self._robot.session,
+            episode=0,
+            request_id=number,
+            executed_steps=commitment * number,
+            instruction=INSTRUCTION,
+            joint_names=contract.joint_names,
+            state=np.zeros(contract.action_dim, np.float32),
+            images=self._frames,
+            budget_ns=BUDGET_NS,
+            minimum_period_ns=PERIOD_NS,
+            commitment_steps=commitment,
+            keyframe_spacing_ns=SPACING_NS,
+            leftover=np.zeros((contract.horizon - commitment, contract.action_dim), np.float32),
+        )
+        self._front_end.submit(self._robot, observation, self._clock.now_ns())
+
+    @staticmethod
+    def times(answer: Answer | str) -> ServerTimes:
+        if isinstance(answer, str):
+            raise ModelError(answer)
+        if answer.reason is not Reason.OK:
+            raise ModelError(f'the server answered {answer.reason.name}: {answer.detail}')
+        return answer.times
+
+
+def _next(results: 'queue.SimpleQueue[Result]', timeout_s: float) -> Result:
+    try:
+        return results.get(timeout=timeout_s)
+    except queue.Empty:
+        raise ModelError(f'the server did not answer within {timeout_s:g} s') from None
+
+
+def _registration(contract: ModelContract) -> Registration:
+    return Registration(
+        robot_id='calibration',
+        namespace='/calibration',
+        joint_names=contract.joint_names,
+        cameras=tuple(camera.name for camera in contract.cameras),
+        keyframe_spacing_ns=SPACING_NS,
+        horizon=0,
+        protocol_version=PROTOCOL_VERSION,
+        instance=1,
+    )
+
+
+def sample_frames(contract: ModelContract) -> tuple[CameraFrame, ...]:
+    """Return a JPEG picture of each camera, in the size that the model takes."""
+    random = np.random.default_rng(1)
+    frames = []
+    for camera in contract.cameras:
+        coarse = random.integers(0, 256, (14, 20, 3), dtype=np.uint8)
+        picture = cv2.resize(coarse, (camera.width, camera.height), interpolation=cv2.INTER_CUBIC)
+        options = [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
+        data = cv2.imencode('.jpg', picture, options)[1].tobytes()
+        frames.append(
+            CameraFrame(
+                name=camera.name,
+                compressed=True,
+                encoding='jpeg',
+                height=0,
+                width=0,
+                step=0,
+                is_bigendian=False,
+                data=data,
+            )
+        )
+    return tuple(frames)

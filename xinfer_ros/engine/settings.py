@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the engine makes of the server's settings; both processes read them the same way."""
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+
+from xinfer_ros.config import ServerConfig
+from xinfer_ros.core.batch import ByStage, LanePlan
+from xinfer_ros.models.options import ModelOptions
+from xinfer_ros.predict.calibration import Calibration, load_calibration
+
+SPARE_SLOTS = 4  # for requests that were superseded while they ran
+HUNG_STAGES = 20  # a unit that takes this many times the slowest stage is taken for hung
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """
+    The engine's view of the settings.
+
+    :param config: of the server
+    """
+
+    config: ServerConfig
+
+    @classmethod
+    def from_json(cls, text: str) -> 'EngineSettings':
+        """Return the settings that ``to_json`` has written."""
+        return cls(ServerConfig(**json.loads(text)))
+
+    def to_json(self) -> str:
+        """Return the settings as one line, for the command line of a process."""
+        return json.dumps(dataclasses.asdict(self.config))
+
+    @property
+    def num_slots(self) -> int:
+        """Return the slots to allocate: one a robot, and a few."""
+        return self.config.max_robots + SPARE_SLOTS
+
+    @property
+    def num_states(self) -> int:
+        """Return the states of the model to allocate."""
+        return self.config.max_in_stages or self.num_slots
+
+    def options(self) -> ModelOptions:
+        """Return how the model is to be loaded and used."""
+        return ModelOptions.from_config(self.config)
+
+    def device(self) -> Calibration:
+        """
+        Return the calibration as the lanes use it.
+
+        Without concurrency in a stage, it is cut to one unit of one request in each.
+
+        :raises ConfigError: if there is none, or it is not good
+        """
+        calibration = load_calibration(self.config.calibration or self.config.model)
+        calibration = dataclasses.replace(calibration, reserved_ms=self.config.reserved_s * 1e3)
+        if self.config.stage_concurrency:
+            return calibration
+        return dataclasses.replace(
+            calibration,
+            rates=np.ascontiguousarray(calibration.rates[:, :2, :2, :2]),
+            batch_work=((1.0,), (1.0,), (1.0,)),
+        )
+
+    def plan(self, device: Calibration) -> LanePlan:
+        """Return what the model must be ready for."""
+        return LanePlan(
+            workers=device.bound, max_batch=_max_batch(device), num_states=self.num_states
+        )
+
+    def policy_changes(self) -> dict[str, Any]:
+        """Return the settings that every scheduling policy takes from the server's."""
+        return {
+            'stage_overlap': self.config.stage_overlap,
+            'max_held': self.config.max_in_stages,
+        }
+
+    def hung_ns(self, device: Calibration) -> int:
+        """Return the age at which a unit is taken for hung, and robots are told so [ns]."""
+        slowest_ms: float = max(
+            work * batch[-1] / rates.min()
+            for work, batch, rates in zip(
+                device.work_ms, device.batch_work, device.rates, strict=True
+            )
+        )
+        return round(max(self.config.hung_after_s * 1e9, HUNG_STAGES * slowest_ms * 1e6))
+
+
+def _max_batch(device: Calibration) -> ByStage:
+    vit, prefill, action = (len(batch) for batch in device.batch_work)
+    return vit, prefill, action
