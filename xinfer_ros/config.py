@@ -164,7 +164,7 @@ class ExecutorConfig:
         0.18, 'least time between two requests, TE', unit='s', low=0.01, high=10.0
     )
     commitment_steps: int = _setting(
-        6, 'rows of the next chunk that are promised already, d; where it starts if it is measured',
+        6, 'rows of the next chunk that are promised, d; where it starts if it is measured',
         unit='steps', low=0, high=1000,
     )  # fmt: skip
     commitment: str = _setting(

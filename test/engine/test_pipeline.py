@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pipeline step by step, in simulated time and without a thread."""
 
+from dataclasses import replace
+
 import pytest
 
 from xinfer_ros.core.request import Request, Unit
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.lane import UnitEnd
-from xinfer_ros.engine.pipeline import BEAT_NS, TICK_NS, Pipeline
+from xinfer_ros.engine.pipeline import BEAT_NS, TICK_NS, Pipeline, Recorder
 from xinfer_ros.engine.records import (
     Announce,
     Beat,
@@ -18,25 +20,35 @@ from xinfer_ros.engine.records import (
     Submit,
 )
 from xinfer_ros.errors import ModelError, Reason, Rejected
-from xinfer_ros.predict.calibration import load_calibration
+from xinfer_ros.predict.calibration import Calibration, load_calibration
 from xinfer_ros.sched.registry import make_scheduler
 
 MS = 1_000_000
+PAPER = load_calibration('paper')
 
 
 class Bench:
     """A pipeline with what it has issued and sent; a test plays the lanes."""
 
-    def __init__(self, policy: str = 'fifo') -> None:
+    def __init__(
+        self,
+        policy: str = 'fifo',
+        stages: tuple[Stage, ...] = tuple(Stage),
+        max_held: int = 0,
+        recorder: Recorder | None = None,
+        calibration: Calibration = PAPER,
+    ) -> None:
         self.issued: list[Unit] = []
         self.sent: list[Record] = []
-        scheduler = make_scheduler(policy, load_calibration('paper'))
+        scheduler = make_scheduler(policy, calibration, max_held=max_held)
         self.pipeline = Pipeline(
             scheduler,
             lambda unit, state_ids: self.issued.append(unit),
             self.sent.append,
-            num_states=32,
+            num_states=max_held or 32,
             unit_timeout_ns=10_000 * MS,
+            stages=stages,
+            recorder=recorder,
         )
 
     def submit(self, key: int, now_ns: int, budget_ns: int = 180 * MS) -> None:
@@ -167,3 +179,76 @@ def test_device_is_past_help_after_five_failures_in_a_row_and_not_before() -> No
                 bench.end(bench.issued[-1], key * MS, RuntimeError('broken'))
         else:
             bench.end(bench.issued[-1], key * MS, RuntimeError('broken'))
+
+
+def test_stages_that_a_model_lacks_take_no_time_and_no_lane() -> None:
+    bench = Bench(stages=(Stage.ACTION,))
+    bench.submit(1, 0)
+    (unit,) = bench.issued
+    assert unit.stage is Stage.ACTION
+    bench.end(unit, 7 * MS)
+    (done,) = bench.results()
+    assert isinstance(done, Done)
+    assert (done.vit_ns, done.prefill_ns, done.action_ns) == (0, 0, 3 * MS)
+
+
+def test_requests_wait_for_a_state_of_the_model() -> None:
+    """Backpressure: ViT has room for three, the model has states for two."""
+    bench = Bench(max_held=2)
+    for key in (1, 2, 3):
+        bench.submit(key, key)
+    assert [unit.requests[0].key for unit in bench.issued] == [1, 2]
+    for number in range(3):
+        bench.end(bench.issued[2 * number], (number + 1) * 5 * MS)
+        if number < 2:
+            bench.end(bench.issued[2 * number + 1], (number + 1) * 5 * MS)
+    assert bench.issued[-1].requests[0].key == 3
+    assert bench.issued[-1].stage is Stage.VIT
+
+
+def test_refused_or_cancelled_member_of_a_batch_takes_nobody_with_it() -> None:
+    narrow = replace(
+        PAPER, rates=PAPER.rates[:, :2, :2, :2], batch_work=((1.0,), (1.0, 1.6, 2.2, 2.8), (1.0,))
+    )
+    bench = Bench('foresight', calibration=narrow)
+    for key in range(1, 6):
+        bench.submit(key, 0)
+    for _ in range(5):  # every ViT, while the first Prefill runs
+        bench.end([unit for unit in bench.issued if unit.stage is Stage.VIT][-1], MS)
+    prefill = [unit for unit in bench.issued if unit.stage is Stage.PREFILL]
+    bench.end(prefill[0], 2 * MS)
+    batch = bench.issued[-1]
+    if batch.stage is not Stage.PREFILL:
+        batch = bench.issued[-2]
+    assert [request.key for request in batch.requests] == [2, 3, 4, 5]
+    bench.pipeline.step(Cancel(key=3), 2 * MS)
+    refusal = Rejected(Reason.REJECTED_INSTRUCTION, 'too long')
+    end = UnitEnd(unit=batch, started_ns=2 * MS, ended_ns=4 * MS, refused={4: refusal})
+    bench.pipeline.step(end, 4 * MS)
+    assert {r.key: r.reason for r in bench.results() if isinstance(r, Dropped)} == {
+        3: Reason.SUPERSEDED,
+        4: Reason.REJECTED_INSTRUCTION,
+    }
+    for _ in range(3):
+        action = [unit for unit in bench.issued if unit.stage is Stage.ACTION][-1]
+        bench.end(action, 6 * MS)
+    assert [r.key for r in bench.results() if isinstance(r, Done)] == [1, 2, 5]
+
+
+def test_every_unit_is_taken_down_with_how_it_ended() -> None:
+    taken: list[tuple[str, int, int]] = []
+
+    class Notes:
+        def started(self, unit: Unit, now_ns: int) -> None:
+            taken.append(('started', unit.number, now_ns))
+
+        def ended(self, unit: Unit, now_ns: int, *, good: bool) -> None:
+            taken.append(('good' if good else 'bad', unit.number, now_ns))
+
+    bench = Bench(recorder=Notes())
+    bench.submit(1, 0)
+    bench.end(bench.issued[0], 5 * MS)
+    bench.end(bench.issued[1], 9 * MS, RuntimeError('broken'))
+    assert taken == [
+        ('started', 1, 0), ('good', 1, 5 * MS), ('started', 2, 5 * MS), ('bad', 2, 9 * MS),
+    ]  # fmt: skip

@@ -2,6 +2,7 @@
 """The strict loader of π0.5 checkpoints."""
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -97,12 +98,61 @@ def test_unreadable_file_is_an_error(tmp_path: Path) -> None:
         load_pi05(tmp_path, _CONFIG)
 
 
-def test_weights_are_converted(tmp_path: Path) -> None:
+def test_weights_are_converted_but_for_norms() -> None:
+    """Published code runs the language model's norms in float32 whatever the model's type."""
     model = load_pi05(_STORED.parent, _CONFIG, dtype=torch.bfloat16)
-    assert {weight.dtype for weight in model.parameters()} == {torch.bfloat16}
-    noise = torch.zeros(1, 16, 32, dtype=torch.bfloat16)
-    cache = torch.zeros(1, 2, 2, 3, 16, dtype=torch.bfloat16)
-    assert model.action(cache, torch.ones(1, 3, dtype=torch.bool), noise).isfinite().all()
+    wide = {name for name, weight in model.named_parameters() if weight.dtype == torch.float32}
+    assert wide == {
+        'language.norm.weight',
+        *(
+            f'language.layers.{layer}.{name}.weight'
+            for layer in range(2)
+            for name in ('input_layernorm', 'post_attention_layernorm')
+        ),
+    }
+    narrow = {weight.dtype for name, weight in model.named_parameters() if name not in wide}
+    assert narrow == {torch.bfloat16}
+
+
+def test_narrow_weights_answer_nearly_as_wide_ones() -> None:
+    wide, narrow = (
+        load_pi05(_STORED.parent, _CONFIG, dtype=dtype)
+        for dtype in (torch.float32, torch.bfloat16)
+    )
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.randn(1, 16, 32, generator=generator)
+    cache = torch.randn(1, 2, 2, 3, 16, generator=generator)
+    present = torch.ones(1, 3, dtype=torch.bool)
+    found = narrow.action(cache.bfloat16(), present, noise)
+    assert found.dtype == torch.float32
+    expected = wide.action(cache, present, noise)
+    assert (found - expected).abs().max() < 0.02 * expected.abs().max()
+
+
+def test_progress_counts_every_weight(weights: Weights, tmp_path: Path) -> None:
+    save_file(weights, tmp_path / _FILE)
+    told: list[tuple[int, int]] = []
+    load_pi05(tmp_path, _CONFIG, progress=lambda count, total: told.append((count, total)))
+    total = told[0][1]
+    assert told == [(count, total) for count in range(1, total + 1)]
+
+
+def test_weights_may_lie_in_parts(weights: Weights, tmp_path: Path) -> None:
+    names = sorted(weights)
+    parts = {'model-1.safetensors': names[::2], 'model-2.safetensors': names[1::2]}
+    for part, members in parts.items():
+        save_file({name: weights[name] for name in members}, tmp_path / part)
+    index = {'weight_map': {name: part for part, found in parts.items() for name in found}}
+    (tmp_path / f'{_FILE}.index.json').write_text(json.dumps(index))
+    found = load_pi05(tmp_path, _CONFIG).state_dict()
+    assert torch.equal(found['action_in_proj.bias'], weights['model.action_in_proj.bias'])
+
+
+@pytest.mark.parametrize('text', ['{', '[]', '{"weight_map": {"a": "../b.safetensors"}}'])
+def test_index_that_can_not_be_meant_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / f'{_FILE}.index.json').write_text(text)
+    with pytest.raises(ModelError, match=r'index\.json'):
+        load_pi05(tmp_path, _CONFIG)
 
 
 class _Canary:

@@ -3,11 +3,14 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.models.registry import echo_contract, make_model, model_names
+
+from .pi05_folders import lerobot_folder
 
 
 @pytest.mark.parametrize('name', model_names())
@@ -18,6 +21,43 @@ def test_every_known_name_makes_a_model_of_that_name(name: str) -> None:
 def test_unknown_name_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ConfigError, match="model 'pi0' is unknown; known are tiny, echo"):
         make_model('pi0')
+
+
+@pytest.mark.parametrize(('name', 'meant'), [('tinny', 'tiny'), ('ecko', 'echo')])
+def test_unknown_name_is_refused_with_the_nearest_one(name: str, meant: str) -> None:
+    with pytest.raises(
+        ConfigError, match=rf'did you mean {meant}\? .* the folder of a checkpoint'
+    ):
+        make_model(name)
+
+
+@pytest.mark.parametrize('name', ['/nowhere/folded', './folded', '~/folded'])
+def test_path_that_is_no_folder_is_refused_as_a_folder(name: str) -> None:
+    with pytest.raises(ConfigError, match='the folder .*/folded does not exist'):
+        make_model(name)
+
+
+def test_folder_is_told_from_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that is known is never looked for among files; any other may be one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / 'tiny').mkdir()
+    assert make_model('tiny').contract.name == 'tiny'
+    lerobot_folder(tmp_path / 'folded')
+    assert make_model('folded').contract.name == 'folded'
+    with pytest.raises(ConfigError, match='contract of its own'):
+        make_model('folded', contract=echo_contract())
+
+
+def test_spare_engine_has_the_code_of_a_folder_before_it_is_made(tmp_path: Path) -> None:
+    folder = lerobot_folder(tmp_path / 'folded')
+    code = (
+        'import sys\n'
+        'from xinfer_ros.models.registry import preload\n'
+        f"preload('/nowhere')\n"
+        f'preload({str(folder)!r})\n'
+        "sys.exit('xinfer_ros.models.pi05_folder' not in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
 
 
 def test_echo_takes_any_contract_and_tiny_takes_none() -> None:

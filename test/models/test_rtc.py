@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xinfer_ros.models.rtc import Schedule, guidance_gains, prefix_weights
+from xinfer_ros.errors import ConfigError
+from xinfer_ros.models.rtc import (
+    RtcMode,
+    RtcOptions,
+    Schedule,
+    guidance_gains,
+    prefix_weights,
+    resolved_rtc,
+)
 
 
 def test_gains_for_a_maximum_of_five_are_those_of_the_paper() -> None:
@@ -15,9 +23,8 @@ def test_gains_for_a_maximum_of_five_are_those_of_the_paper() -> None:
 
 
 def test_gains_for_a_maximum_of_ten_reach_nine() -> None:
-    gains = guidance_gains(10, 10.0)
-    np.testing.assert_allclose(gains[:3], [10, 9.11, 4.25], atol=0.005)
-    assert gains[-1] == pytest.approx(9.11, abs=0.005)
+    expected = [10, 9.11, 4.25, 2.76, 2.17, 2, 2.17, 2.76, 4.25, 9.11]
+    np.testing.assert_allclose(guidance_gains(10, 10.0), expected, atol=0.005)
 
 
 @pytest.mark.parametrize(('steps', 'gain'), [(0, 5.0), (10, -1.0)])
@@ -65,3 +72,26 @@ def test_weights_fall_from_one_to_zero(sizes: tuple[int, int, int], schedule: Sc
     assert (weights[end:] == 0).all()
     assert (weights >= 0).all()
     assert (weights <= 1).all()
+
+
+@pytest.mark.parametrize(
+    ('mode', 'trained_steps', 'expected'),
+    [
+        (None, 0, RtcMode.GUIDED),
+        (None, 6, RtcMode.HARD_PREFIX),
+        (RtcMode.GUIDED, 6, RtcMode.GUIDED),
+        (RtcMode.HARD_PREFIX, 6, RtcMode.HARD_PREFIX),
+        (RtcMode.NONE, 0, RtcMode.NONE),
+    ],
+)
+def test_mode_is_chosen_by_how_the_model_was_trained(
+    mode: RtcMode | None, trained_steps: int, expected: RtcMode
+) -> None:
+    options = RtcOptions(mode=mode, max_gain=7.0)
+    found = resolved_rtc(options, trained_steps=trained_steps, name='it')
+    assert (found.mode, found.max_gain) == (expected, 7.0)
+
+
+def test_hard_prefix_needs_a_model_trained_for_it() -> None:
+    with pytest.raises(ConfigError, match=r'folded was not trained .* choose guided'):
+        resolved_rtc(RtcOptions(mode=RtcMode.HARD_PREFIX), trained_steps=0, name='folded')

@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The SmolVLA stages against LeRobot's own answers for the same tiny weights."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
 
-from .seeded_weights import seeded_array, seeded_weight
 from xinfer_ros.models.flow import RtcInputs
 from xinfer_ros.models.gemma import GemmaConfig
-from xinfer_ros.models.rtc import Schedule, prefix_weights
+from xinfer_ros.models.rtc import Jacobian, Schedule, prefix_weights
 from xinfer_ros.models.smolvla import SmolVla, SmolVlaConfig, published_smolvla
-from xinfer_ros.models.smolvla_checkpoint import load_smolvla
 from xinfer_ros.models.smolvla_vision import SmolVisionConfig
 
-_FOLDER = Path(__file__).parents[1] / 'data' / 'smolvla_tiny'
+from .seeded_weights import seeded_array
+from .tiny_families import DATA, tiny_smolvla
+
 _TOLERANCE = 1e-5
 _HORIZON = 10
 
@@ -25,18 +21,13 @@ _HORIZON = 10
 @pytest.fixture(scope='module')
 def model(tmp_path_factory: pytest.TempPathFactory) -> SmolVla:
     """Return the tiny model, read from a file in the published layout."""
-    folder = tmp_path_factory.mktemp('smolvla')
-    shapes = json.loads((_FOLDER / 'weights.json').read_text())
-    weights = {name: torch.from_numpy(seeded_weight(name, tuple(shapes[name]))) for name in shapes}
-    save_file(weights, folder / 'model.safetensors')
-    (folder / 'config.json').write_text((_FOLDER / 'config.json').read_text())
-    return load_smolvla(folder, head_dim=8, vision_head_dim=8)
+    return tiny_smolvla(tmp_path_factory.mktemp('smolvla'))
 
 
 @pytest.fixture(scope='module')
 def oracle() -> dict[str, torch.Tensor]:
     """Return the known answers for two requests; the second lacks camera 1."""
-    with np.load(_FOLDER / 'oracle.npz') as stored:
+    with np.load(DATA / 'smolvla_tiny' / 'oracle.npz') as stored:
         answers = {name: torch.from_numpy(stored[name]) for name in stored.files}
     inputs = {'state': (2, 8), 'noise': (2, _HORIZON, 8), 'previous': (2, _HORIZON, 8)}
     for name, shape in inputs.items():
@@ -118,12 +109,13 @@ def test_frozen_rows_are_the_leftover_and_the_others_follow_it(
     _same(found[1], oracle['actions'][1])
 
 
+@pytest.mark.parametrize('jacobian', list(Jacobian))
 def test_guidance_pulls_only_the_request_that_has_weights(
-    model: SmolVla, oracle: dict[str, torch.Tensor]
+    model: SmolVla, oracle: dict[str, torch.Tensor], jacobian: Jacobian
 ) -> None:
     weights = torch.zeros(2, _HORIZON)
     weights[0] = torch.from_numpy(prefix_weights(_HORIZON, 4, 8, Schedule.LINEAR))
-    rtc = RtcInputs(previous=oracle['previous'], weights=weights)
+    rtc = RtcInputs(previous=oracle['previous'], weights=weights, jacobian=jacobian)
     found = model.action(*_context(model, oracle), oracle['noise'], rtc)
     _same(found[1], oracle['actions'][1])
     before = (oracle['actions'][0, :4] - oracle['previous'][0, :4]).abs().mean()

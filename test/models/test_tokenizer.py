@@ -34,7 +34,17 @@ def test_prompt_is_that_of_the_published_model() -> None:
     assert prompt == 'Task: pick up the cube, State: 0 128 255;\nAction: '
 
 
+def test_state_is_padded_to_a_width_before_it_is_written() -> None:
+    """Both published conventions: as many numbers as joints, or 32 whatever the joints."""
+    state = np.array([-1, 1], np.float32)
+    assert state_prompt('x', state) == 'Task: x, State: 0 255;\nAction: '
+    assert state_prompt('x', state, 4) == 'Task: x, State: 0 255 128 128;\nAction: '
+    assert state_prompt('x', state, 1) == state_prompt('x', state)
+
+
 @given(st.lists(st.floats(-2, 2, width=32), min_size=1, max_size=14))
 def test_no_state_makes_a_longer_prompt_than_announced(state: list[float]) -> None:
     prompt = state_prompt('', np.array(state, np.float32))
     assert len(prompt.encode()) <= longest_state_prompt_bytes(len(state))
+    padded = state_prompt('', np.array(state, np.float32), 32)
+    assert len(padded.encode()) <= longest_state_prompt_bytes(len(state), 32)

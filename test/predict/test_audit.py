@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xinfer_ros.core.stage import Stage
-from xinfer_ros.predict.audit import Transitions, audit, replay
+from xinfer_ros.predict.audit import LeftOut, Transitions, audit, replay
 
 from .devices import sharing_device
 
@@ -68,6 +68,61 @@ def test_batch_is_predicted_by_the_work_of_the_batch() -> None:
     device = sharing_device(batch_work=((1.0, 1.5), (1.0,), (1.0,)))
     predictions = replay(_rows((0, 1, Stage.VIT, 2, 1)), device)
     np.testing.assert_allclose(predictions.remaining_ms, [2 + 4 * 1.5])
+
+
+def test_units_that_failed_or_never_ended_are_left_out_and_counted() -> None:
+    """But they are in the way of the others: unit 1 is predicted beside one other, then alone."""
+    transitions = _rows(
+        (0, 1, Stage.VIT, 1, 1),
+        (1, 2, Stage.PREFILL, 1, 1),
+        (3, 2, Stage.PREFILL, 1, -1),
+        (6, 1, Stage.VIT, 1, 0),
+        (6, 3, Stage.VIT, 1, 1),
+    )
+    result = audit(transitions, sharing_device())
+    assert set(result.unit) == {1}
+    np.testing.assert_allclose(result.error_ms, [6 - 6, 1 + 4 * 2 - 5, 3.5 - 3], atol=1e-9)
+    assert result.left_out == LeftOut(failed=1, unended=1, early=0)
+
+
+def test_units_that_started_before_the_record_begins_are_left_out() -> None:
+    result = audit(ROUND, sharing_device(), from_ns=105 * MS)
+    assert set(result.unit) == {2}
+    assert result.left_out == LeftOut(failed=0, unended=1, early=1)
+
+
+def test_unit_numbers_of_a_long_life_cost_no_memory() -> None:
+    late = ROUND.copy()
+    late[:, 1] += 10**15
+    np.testing.assert_array_equal(
+        audit(late, sharing_device()).error_ms, audit(ROUND, sharing_device()).error_ms
+    )
+
+
+def test_corrected_predictions_follow_the_work_that_units_turned_out_to_hold() -> None:
+    """ViT holds 8 instead of 4: after one unit at rate 1/4, 4 + (8 - 4) / 4 = 5 is believed."""
+    slow = _rows(
+        (0, 1, Stage.VIT, 1, 1),
+        (10, 1, Stage.VIT, 1, 0),
+        (20, 2, Stage.VIT, 1, 1),
+        (30, 2, Stage.VIT, 1, 0),
+        (40, 3, Stage.VIT, 1, 1),
+        (50, 3, Stage.VIT, 1, 0),
+    )
+    corrected = audit(slow, sharing_device(), learning_rate=0.25)
+    np.testing.assert_allclose(corrected.error_ms, [6 - 10, 7 - 10, 7.75 - 10])
+    np.testing.assert_allclose(audit(slow, sharing_device()).error_ms, [-4, -4, -4])
+
+
+def test_failed_unit_teaches_nothing() -> None:
+    failed = _rows(
+        (0, 1, Stage.VIT, 1, 1),
+        (90, 1, Stage.VIT, 1, -1),
+        (100, 2, Stage.VIT, 1, 1),
+        (106, 2, Stage.VIT, 1, 0),
+    )
+    result = audit(failed, sharing_device(), learning_rate=1.0)
+    np.testing.assert_allclose(result.error_ms, [0.0], atol=1e-9)
 
 
 @st.composite

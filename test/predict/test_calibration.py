@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+"""The format of a calibration file, and how a wrong one is refused."""
+
 import json
 import math
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,10 @@ import numpy as np
 import pytest
 
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.predict.calibration import load_calibration, save_calibration
+from xinfer_ros.predict.calibration import Calibration, load_calibration, save_calibration
+from xinfer_ros.predict.calibration_entries import FitError
+
+from .devices import sharing_device
 
 
 def _written(folder: Path, **changes: Any) -> str:
@@ -22,13 +28,51 @@ def _written(folder: Path, **changes: Any) -> str:
 
 @pytest.mark.parametrize('name', ['paper', 'soft', 'sharp', 'tiny', 'echo'])
 def test_shipped_calibration_is_read_and_survives_a_file(name: str, tmp_path: Path) -> None:
-    shipped = load_calibration(name)
-    save_calibration(shipped, tmp_path / 'again.json')
-    again = load_calibration(str(tmp_path / 'again.json'))
-    assert again.work_ms == shipped.work_ms
-    assert again.source == shipped.source
-    assert again.bound == shipped.bound
-    assert np.abs(again.rates - shipped.rates).max() < 1e-5
+    _assert_survives(load_calibration(name), tmp_path / 'again.json')
+
+
+def test_everything_that_a_measurement_tells_survives_a_file(tmp_path: Path) -> None:
+    measured = replace(
+        load_calibration('tiny'),
+        model_facts='horizon 16, float32',
+        torch='2.13.0',
+        date='2026-01-31',
+        batch_work=((1.0,), (1.0, 1.5), (1.0, 1.2, 1.4)),
+        infer_ms=(15.0, 19.5, 24.25),
+        fit_error=FitError(median=0.0125, largest=0.25),
+    )
+    _assert_survives(measured, tmp_path / 'again.json')
+
+
+def _assert_survives(calibration: Calibration, path: Path) -> None:
+    save_calibration(calibration, path)
+    again = load_calibration(str(path))
+    for entry in fields(Calibration):
+        if entry.compare and entry.name != 'rates':
+            assert getattr(again, entry.name) == getattr(calibration, entry.name), entry.name
+    assert np.abs(again.rates - calibration.rates).max() < 1e-5
+
+
+def test_file_has_an_entry_a_line(tmp_path: Path) -> None:
+    save_calibration(load_calibration('tiny'), tmp_path / 'saved.json')
+    lines = (tmp_path / 'saved.json').read_text().splitlines()
+    assert lines[1] == ' "format": 2,'
+    assert ' "infer_ms": null,' in lines
+    assert len(lines) == 2 + len(json.loads('\n'.join(lines)))
+
+
+def test_file_that_cannot_be_written_is_told() -> None:
+    with pytest.raises(ConfigError, match=r'/no/such/a\.json cannot be written'):
+        save_calibration(load_calibration('tiny'), Path('/no/such/a.json'))
+
+
+def test_whole_pipeline_takes_what_was_measured_or_the_sum_of_its_stages() -> None:
+    """Three requests: ViT one by one 3 · (2 + 4), Prefill two and one, Action two and one."""
+    device = sharing_device(batch_work=((1.0,), (1.0, 1.5), (1.0, 1.25)))
+    assert replace(device, infer_ms=(30.0, 45.0)).inference_ms(2) == 45.0
+    vit, prefill, action = 18.0, (1.0 + 12.0) + (1.0 + 8.0), (1.0 + 15.0) + (1.0 + 12.0)
+    assert replace(device, infer_ms=(30.0, 45.0)).inference_ms(3) == vit + prefill + action
+    assert device.inference_ms(1) == 6.0 + 9.0 + 13.0
 
 
 def test_stage_times_of_the_paper_are_those_of_its_tables() -> None:
@@ -67,7 +111,16 @@ def test_stage_times_of_the_paper_are_those_of_its_tables() -> None:
             {'rates': None, 'demands': {'bound': [0, 1, 1], 'demand': [1, 1, 1], 'sharpness': 2}},
             'whole numbers from 1 to 16',
         ),
-        ({'format': 2}, '"format": 1'),
+        ({'format': 1}, 'has "format": 1, this version reads 2; measure anew'),
+        ({'format': None}, '"format": 2 is needed'),
+        ({'torch': 2}, 'torch is 2; text is needed'),
+        ({'infer_ms': [10.0, 'a']}, 'infer_ms is .*a list of numbers'),
+        ({'infer_ms': 0}, 'infer_ms is 0; a list of numbers'),
+        ({'infer_ms': [0.0]}, 'infer_ms is .*above 0 ms'),
+        ({'fit_error': 0.1}, 'fit_error is 0.1; null or an object with largest, median'),
+        ({'fit_error': {'median': 0.1}}, 'an object with largest, median'),
+        ({'fit_error': {'median': 0.2, 'largest': 0.1}}, '0 <= median <= largest'),
+        ({'model_fact': 'x'}, 'did you mean model_facts'),
         ({'source': None}, 'source is missing'),
         ({'wrok_ms': [1, 1, 1]}, 'did you mean work_ms'),
     ],
@@ -91,5 +144,5 @@ def test_what_is_no_calibration_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match='is not JSON'):
         load_calibration(str(tmp_path / 'text.json'))
     (tmp_path / 'list.json').write_text('[1]')
-    with pytest.raises(ConfigError, match='"format": 1'):
+    with pytest.raises(ConfigError, match='"format": 2'):
         load_calibration(str(tmp_path / 'list.json'))

@@ -56,17 +56,25 @@ def test_joints_are_assigned_by_name_whatever_their_order(graph: Graph) -> None:
     np.testing.assert_allclose(rows[0, 1:], np.array(state)[1:], atol=1e-5)
 
 
-def test_frozen_rows_come_back_unchanged(graph: Graph) -> None:
+def test_frozen_rows_come_back_unchanged_and_the_limit_is_told(graph: Graph) -> None:
+    """RT-02: a first request without a leftover; d below, at and above the limit of the model."""
     graph.server()
     robot = ScriptedRobot(graph, 'r0')
     robot.register()
     leftover = np.random.default_rng(0).normal(size=(10, CONTRACT.action_dim)).astype(np.float32)
-    chunk = robot.ask(
-        leftover_steps=10, leftover=array('f', leftover.tobytes()), commitment_steps=6
-    )
-    rows = np.array(chunk.rows, np.float32).reshape(chunk.num_rows, -1)
-    assert chunk.frozen_steps == 6
-    np.testing.assert_array_equal(rows[:6], leftover[:6])
+    assert CONTRACT.max_commitment_steps == 8
+    for commitment, frozen, degraded in ((0, 0, False), (6, 6, False), (8, 8, True), (9, 8, True)):
+        chunk = robot.ask(
+            leftover_steps=10,
+            leftover=array('f', leftover.tobytes()),
+            commitment_steps=commitment,
+        )
+        rows = np.array(chunk.rows, np.float32).reshape(chunk.num_rows, -1)
+        assert (chunk.frozen_steps, chunk.degraded) == (frozen, degraded)
+        np.testing.assert_array_equal(rows[:frozen], leftover[:frozen])
+        assert (rows[frozen] != leftover[frozen]).any()
+    first = robot.ask(commitment_steps=6)
+    assert (first.reason, first.frozen_steps, first.degraded) == (Reason.OK, 0, False)
 
 
 def test_every_bad_observation_is_answered_with_its_reason(graph: Graph) -> None:
@@ -76,7 +84,7 @@ def test_every_bad_observation_is_answered_with_its_reason(graph: Graph) -> None
     robot.register()
     nan = array('f', [float('nan')] * CONTRACT.action_dim)
     short = array('f', [0.0] * 5)
-    picture = robot.observation().images
+    picture, joints = robot.observation().images, CONTRACT.action_dim
     bad = {
         'a wrong session': ({'session': 1}, Reason.UNKNOWN_SESSION),
         'a state that is not finite': ({'state': nan}, Reason.REJECTED_STATE),
@@ -89,9 +97,12 @@ def test_every_bad_observation_is_answered_with_its_reason(graph: Graph) -> None
         'no period': ({'minimum_period_ns': 0}, Reason.REJECTED_PERIOD),
         'another spacing': ({'keyframe_spacing_ns': 1}, Reason.REJECTED_SPACING),
         'a leftover that does not fit': ({'leftover_steps': 3}, Reason.REJECTED_LEFTOVER),
-        'more frozen rows than leftover': ({'commitment_steps': 2}, Reason.REJECTED_COMMITMENT),
+        'more frozen rows than leftover': (
+            {'commitment_steps': 2, 'leftover_steps': 1, 'leftover': array('f', [0.0] * joints)},
+            Reason.REJECTED_COMMITMENT,
+        ),
         'too long an instruction': ({'instruction': 'x' * 9000}, Reason.REJECTED_INSTRUCTION),
-        'a missing camera': ({'images': picture[:2]}, Reason.REJECTED_IMAGE),
+        'a missing camera': ({'images': picture[:2]}, Reason.MISSING_CAMERA),
     }
     for what, (changes, reason) in bad.items():
         message = robot.observation()

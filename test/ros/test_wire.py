@@ -4,6 +4,8 @@
 import ast
 import pickle
 from array import array
+from collections import Counter
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from sensor_msgs.msg import CompressedImage, Image
 
 from xinfer_ros.core.chunk import Answer, ServerTimes
+from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.msg import ActionChunk, Budget, Observation
 from xinfer_ros.robot.chunk_executor import ChunkExecutor, RequestDraft
@@ -36,6 +39,7 @@ def test_an_answer_survives_the_wire() -> None:
         joint_names=('a', 'b', 'c'),
         rows=rows,
         frozen_steps=6,
+        degraded=True,
         keyframe_spacing_ns=30_000_000,
         times=ServerTimes(decode_ns=1, queue_ns=2, vit_ns=3, prefill_ns=4, action_ns=5),
         ask_after_ns=6,
@@ -43,7 +47,7 @@ def test_an_answer_survives_the_wire() -> None:
     back = convert.to_answer(convert.from_answer(answer))
     np.testing.assert_array_equal(back.rows, rows)
     assert back.times == answer.times
-    assert back.ask_after_ns == 6
+    assert (back.ask_after_ns, back.frozen_steps, back.degraded) == (6, 6, True)
     assert (back.session, back.joint_names, back.reason) == (2**63 - 1, ('a', 'b', 'c'), Reason.OK)
 
 
@@ -65,6 +69,20 @@ def test_an_observation_survives_the_wire() -> None:
     assert back.minimum_period_ns == 180_000_000
     np.testing.assert_array_equal(back.leftover, draft.leftover)
     assert back.state.tolist() == [0.5, 0.25]
+
+
+def test_a_report_survives_the_wire() -> None:
+    """Every counter: an operator sees what the executor has counted."""
+    report = RobotReport(
+        robot_id='r0',
+        phase=ExecutorPhase.RUNNING,
+        reasons=Counter({Reason.MISSING_CAMERA: 2, Reason.EXPIRED: 1}),
+    )
+    numbers = [field.name for field in fields(report) if field.type in ('int', int)]
+    for value, name in enumerate(numbers, 1):
+        setattr(report, name, value)
+    assert len(numbers) > 15
+    assert convert.to_report(convert.from_report(report)) == report
 
 
 @pytest.mark.parametrize('message', [Observation, Budget])

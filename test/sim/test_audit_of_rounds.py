@@ -2,6 +2,7 @@
 """How well running stages are predicted in simulated rounds, and that the audit sees the same."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,16 +52,18 @@ class Believing(ReferenceCore):
         return started
 
 
-def test_audit_repeats_what_the_scheduler_believed() -> None:
+@pytest.mark.parametrize('learning_rate', [0.0, 0.02])
+def test_audit_repeats_what_the_scheduler_believed(learning_rate: float) -> None:
+    """Also what it believed while it corrected its stage times."""
     calibration = load_calibration('paper')
     scenario = draw_scenario(
         make_workload('alternating'), 18, calibration, seed=1, round=Round(warm_up_s=0, end_s=2)
     )
-    settings = XInferSettings.of(calibration)
+    settings = replace(XInferSettings.of(calibration), learning_rate=learning_rate)
     state = State(calibration, settings.limits(calibration), settings)
     core = Believing(state, SharedSlack(state, settings))
     result = simulate_reference(scenario, calibration, settings, core, keep_transitions=True)
-    replayed = replay(result.transitions, calibration)
+    replayed = replay(result.transitions, calibration, learning_rate=learning_rate)
     assert len(replayed.at_ns) > 1000
     believed = [
         core.beliefs[at_ns, unit]

@@ -6,7 +6,18 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from xinfer_ros.cli import decision_cost, erc, fleet, settings, sim, tables
+from xinfer_ros.cli import (
+    ablate,
+    audit,
+    calibrate,
+    decision_cost,
+    erc,
+    fleet,
+    models,
+    settings,
+    sim,
+    tables,
+)
 from xinfer_ros.cli.arguments import OneLineParser
 from xinfer_ros.errors import XinferError
 
@@ -52,6 +63,8 @@ def _parser() -> OneLineParser:
         prog='xinfer', description='Serve fleets of robots that run vision-language-action models.'
     )
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
-    for group in (fleet, settings, sim, erc, tables, decision_cost):
+    for group in (
+        fleet, settings, models, calibrate, audit, ablate, sim, erc, tables, decision_cost,
+    ):
         group.add_commands(commands)
     return parser

@@ -13,11 +13,9 @@ from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.calibrate import Slots, StageEnd
 from xinfer_ros.engine.calibrate_plan import LoadPlan
 from xinfer_ros.engine.lane import Lane, UnitEnd
+from xinfer_ros.engine.sample_robot import COMMITMENT_STEPS, INSTRUCTION
 from xinfer_ros.errors import ModelError
 from xinfer_ros.models.adapter import StagedModel, write_sample
-
-INSTRUCTION = 'transfer the cube to the other arm'
-COMMITMENT_STEPS = 6
 
 
 class ModelLanes:

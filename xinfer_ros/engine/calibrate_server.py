@@ -8,28 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-import cv2
-import numpy as np
-
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.chunk import Answer, ServerTimes
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.contract import ModelContract
-from xinfer_ros.core.observation import CameraFrame, Observation
-from xinfer_ros.engine.calibrate_lanes import COMMITMENT_STEPS, INSTRUCTION
 from xinfer_ros.engine.engine_life import EngineLimits, EngineWatch
 from xinfer_ros.engine.front_end import FrontEnd
-from xinfer_ros.engine.robots import PROTOCOL_VERSION, Registration, Robot
+from xinfer_ros.engine.sample_robot import SampleRobot
 from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.engine.status import FrontEndSettings, ServerStatus
 from xinfer_ros.errors import ModelError, Reason
 
 Result = TypeVar('Result')
-SPACING_NS = 30_000_000
 BUDGET_NS = 60_000_000_000  # never late: what is measured is how long it takes
 PERIOD_NS = 10_000_000
 WARM_UP = 5  # requests that do not count
-JPEG_QUALITY = 65  # pictures of about the length of the shipped episodes'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,56 +99,26 @@ def measure_server(
     try:
         if isinstance(failure := _next(ready, 2 * limits.start_s), str):
             raise ModelError(failure)
-        asking = _Asking(front_end, contract, clock, config.unit_timeout_s)
+        robot = SampleRobot(
+            front_end, contract, clock, 'calibration', budget_ns=BUDGET_NS, period_ns=PERIOD_NS
+        )
         times = []
-        for number in range(1, WARM_UP + requests + 1):
-            asking.submit(number)
-            times.append(asking.times(_next(answers, asking.patience_s)))
-            if number > WARM_UP:
+        for number in range(WARM_UP + requests):
+            robot.ask()
+            times.append(_times(_next(answers, config.unit_timeout_s)))
+            if number >= WARM_UP:
                 done()
     finally:
         front_end.close()
     return ServerShare.of(times[WARM_UP:])
 
 
-class _Asking:
-    """One robot that asks as fast as it is answered."""
-
-    def __init__(
-        self, front_end: FrontEnd, contract: ModelContract, clock: Clock, patience_s: float
-    ) -> None:
-        self._front_end, self._contract, self._clock = front_end, contract, clock
-        self.patience_s = patience_s
-        self._frames = sample_frames(contract)
-        self._robot: Robot = front_end.register(_registration(contract))[0]
-
-    def submit(self, number: int) -> None:
-        contract = self._contract
-        commitment = min(COMMITMENT_STEPS, contract.max_commitment_steps)
-        observation = Observation(
-            session=self._robot.session,
-            episode=0,
-            request_id=number,
-            executed_steps=commitment * number,
-            instruction=INSTRUCTION,
-            joint_names=contract.joint_names,
-            state=np.zeros(contract.action_dim, np.float32),
-            images=self._frames,
-            budget_ns=BUDGET_NS,
-            minimum_period_ns=PERIOD_NS,
-            commitment_steps=commitment,
-            keyframe_spacing_ns=SPACING_NS,
-            leftover=np.zeros((contract.horizon - commitment, contract.action_dim), np.float32),
-        )
-        self._front_end.submit(self._robot, observation, self._clock.now_ns())
-
-    @staticmethod
-    def times(answer: Answer | str) -> ServerTimes:
-        if isinstance(answer, str):
-            raise ModelError(answer)
-        if answer.reason is not Reason.OK:
-            raise ModelError(f'the server answered {answer.reason.name}: {answer.detail}')
-        return answer.times
+def _times(answer: Answer | str) -> ServerTimes:
+    if isinstance(answer, str):
+        raise ModelError(answer)
+    if answer.reason is not Reason.OK:
+        raise ModelError(f'the server answered {answer.reason.name}: {answer.detail}')
+    return answer.times
 
 
 def _next(results: 'queue.SimpleQueue[Result]', timeout_s: float) -> Result:
@@ -163,40 +126,3 @@ def _next(results: 'queue.SimpleQueue[Result]', timeout_s: float) -> Result:
         return results.get(timeout=timeout_s)
     except queue.Empty:
         raise ModelError(f'the server did not answer within {timeout_s:g} s') from None
-
-
-def _registration(contract: ModelContract) -> Registration:
-    return Registration(
-        robot_id='calibration',
-        namespace='/calibration',
-        joint_names=contract.joint_names,
-        cameras=tuple(camera.name for camera in contract.cameras),
-        keyframe_spacing_ns=SPACING_NS,
-        horizon=0,
-        protocol_version=PROTOCOL_VERSION,
-        instance=1,
-    )
-
-
-def sample_frames(contract: ModelContract) -> tuple[CameraFrame, ...]:
-    """Return a JPEG picture of each camera, in the size that the model takes."""
-    random = np.random.default_rng(1)
-    frames = []
-    for camera in contract.cameras:
-        coarse = random.integers(0, 256, (14, 20, 3), dtype=np.uint8)
-        picture = cv2.resize(coarse, (camera.width, camera.height), interpolation=cv2.INTER_CUBIC)
-        options = [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
-        data = cv2.imencode('.jpg', picture, options)[1].tobytes()
-        frames.append(
-            CameraFrame(
-                name=camera.name,
-                compressed=True,
-                encoding='jpeg',
-                height=0,
-                width=0,
-                step=0,
-                is_bigendian=False,
-                data=data,
-            )
-        )
-    return tuple(frames)

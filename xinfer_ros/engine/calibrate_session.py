@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -18,11 +19,12 @@ from xinfer_ros.engine.calibrate import measure
 from xinfer_ros.engine.calibrate_check import served_identity
 from xinfer_ros.engine.calibrate_lanes import ModelLanes
 from xinfer_ros.engine.calibrate_plan import LoadPlan
-from xinfer_ros.engine.calibrate_server import WARM_UP, ServerShare, measure_server
+from xinfer_ros.engine.calibrate_server import ServerShare, measure_server
 from xinfer_ros.models.machine import is_cpu, release_memory, torch_version, use_threads
 from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.models.registry import make_model
 from xinfer_ros.predict.calibration import Calibration, save_calibration
+from xinfer_ros.predict.calibration_entries import FitError
 from xinfer_ros.predict.fit import Fit, fit
 from xinfer_ros.predict.identity import Identity
 
@@ -67,14 +69,16 @@ class Calibrated:
     stages: tuple[str, ...]
 
 
-class Steps:
-    """Who is told how far a calibration is; nobody."""
+class Steps(Protocol):
+    """Who is told how far a calibration is."""
 
-    def planned(self, count: int) -> None:
+    def starting(self, count: int) -> None:
         """Take in that so many more runs and requests are to come."""
+        ...
 
     def done(self) -> None:
         """Take in that one more is done."""
+        ...
 
 
 def calibrate(plan: CalibrationPlan, clock: Clock, steps: Steps) -> Calibrated:
@@ -106,7 +110,7 @@ def _measure_lanes(
     use_threads(config.torch_threads)
     suiting = WORKERS_ON_CPU if is_cpu(config.device) else WORKERS_ON_GPU
     loads = LoadPlan.of(contract.stages, plan.workers or suiting, plan.batches)
-    steps.planned(plan.rounds * loads.runs_of_a_round + WARM_UP + plan.requests)
+    steps.starting(plan.rounds * loads.runs_of_a_round + plan.requests)
     lanes = ModelLanes(model, loads, clock)
     try:
         measured = measure(lanes, clock, loads, plan.rounds, plan.seed, steps.done)
@@ -155,8 +159,14 @@ def _calibration(
         output_ms=round(share.output_ms, _DIGITS),
         front_end_ms=round(share.front_end_ms, _DIGITS),
         reserved_ms=plan.config.reserved_s * 1e3,
-        rates=np.round(found.rates, _DIGITS),
+        rates=np.maximum(np.round(found.rates, _DIGITS), 10.0**-_DIGITS),
         batch_work=tuple(tuple(round(w, _DIGITS) for w in row) for row in found.batch_work),
         infer_ms=tuple(round(ms, _DIGITS) for ms in found.infer_ms),
-        fit_error=found.fit_error,
+        fit_error=_rounded(found.fit_error),
     )
+
+
+def _rounded(error: FitError | None) -> FitError | None:
+    if error is None:
+        return None
+    return FitError(median=round(error.median, _DIGITS), largest=round(error.largest, _DIGITS))

@@ -23,7 +23,7 @@ from xinfer_ros.engine.records import Announce, Cancel, Done, Dropped, SetBudget
 from xinfer_ros.engine.robots import Registration, Robot, RobotRegister
 from xinfer_ros.engine.serving import Serving
 from xinfer_ros.engine.slot_writer import write_slot
-from xinfer_ros.engine.status import FrontEndSettings, ServerStatus, Tally
+from xinfer_ros.engine.status import FrontEndSettings, ServerStatus
 from xinfer_ros.engine.validation import check_observation
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.sched.admission import CapacityAdmission
@@ -65,6 +65,7 @@ class FrontEnd:
         self._serving = Serving(settings.first_epoch)
         self._announcing = threading.Lock()
         self._answering = Answering(self._pending, clock, answer)
+        self.tally = self._answering.tally
         self._decoders = decoders
         kind = OverlappedPreparation if settings.overlap_preparation else AlternatingPreparation
         self._preparation: Preparation = kind(decoders, self._prepare, self._hand_over)
@@ -110,6 +111,11 @@ class FrontEnd:
         with self._lock:
             return self._robots.all()
 
+    def contract(self) -> ModelContract:
+        """Return the contract in force; raises Rejected NOT_READY or SHUTDOWN if none is."""
+        with self._lock:
+            return self._serving.warm_engine().contract
+
     def status(self) -> ServerStatus:
         """Return what the server announces of itself."""
         with self._lock:
@@ -124,11 +130,6 @@ class FrontEnd:
     def _say(self) -> None:
         with self._announcing:  # so that the newest status is the one that stays
             self._announce(self.status())
-
-    @property
-    def tally(self) -> Tally:
-        """Return the count of answers by reason."""
-        return self._answering.tally
 
     @property
     def lease_ns(self) -> int:

@@ -8,10 +8,14 @@ import signal
 import socket
 import sys
 import threading
+from pathlib import Path
 
-from xinfer_ros.core.clock import MonotonicClock
+from xinfer_ros.config import ServerConfig
+from xinfer_ros.core.clock import MonotonicClock, today
+from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
-from xinfer_ros.engine.health import EngineFailure, ExitCode
+from xinfer_ros.engine.calibrate_check import check_calibration
+from xinfer_ros.engine.health import EngineFailure, ExitCode, Fault
 from xinfer_ros.engine.loop import EngineLoop, LoopSettings
 from xinfer_ros.engine.records import (
     MAX_RECORD_BYTES,
@@ -22,10 +26,15 @@ from xinfer_ros.engine.records import (
     encode,
 )
 from xinfer_ros.engine.settings import EngineSettings
+from xinfer_ros.models.device_error import classify
 from xinfer_ros.models.registry import make_model, preload
+from xinfer_ros.predict.calibration import Calibration
+from xinfer_ros.predict.run_record import RunFacts, RunRecorder
 from xinfer_ros.sched.registry import make_scheduler
 
 END_S = 2.0
+
+log = logging.getLogger(__name__)
 
 
 def serve(settings: EngineSettings, link: socket.socket) -> None:
@@ -43,6 +52,8 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
         **settings.policy_changes(),
     )
     model = make_model(settings.config.model, settings.options())
+    if warning := check_calibration(settings.config, device, model.contract):
+        log.warning('%s', warning)
     size = slot_memory_bytes(model.contract, settings.num_slots)
     memory_fd = os.memfd_create('xinfer-slots')
     os.ftruncate(memory_fd, size)
@@ -59,11 +70,14 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
         with sending:
             link.send(encode(record))
 
+    recorder = _recorder(settings.config, device, model.contract)
     lanes = LoopSettings(
         num_states=plan.num_states,
         workers=plan.workers,
         stages=model.contract.stages,
         unit_timeout_ns=round(settings.config.unit_timeout_s * 1e9),
+        classify=lambda error: Fault(classify(error)),
+        recorder=recorder,
     )
     loop = EngineLoop(scheduler, model, MonotonicClock(), send, lanes)
 
@@ -77,7 +91,20 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
 
     threading.Thread(target=receive, name='receive', daemon=True).start()
     send(Ready())
-    loop.run()
+    try:
+        loop.run()
+    finally:
+        if recorder is not None:
+            recorder.save(Path(settings.config.record_run))
+
+
+def _recorder(
+    config: ServerConfig, device: Calibration, contract: ModelContract
+) -> RunRecorder | None:
+    if not config.record_run:
+        return None
+    facts = RunFacts(policy=config.scheduling_policy, model=contract.name, date=today())
+    return RunRecorder(device, facts)
 
 
 def _import_idly(model: str) -> None:
@@ -106,12 +133,12 @@ def main() -> None:
             return
         serve(settings, link)
     except (BrokenPipeError, ConnectionResetError):
-        logging.info('the front end is gone')
+        log.info('the front end is gone')
     except EngineFailure as failure:
-        logging.error('the engine process ends: %s', failure)
+        log.error('the engine process ends: %s', failure)
         os._exit(failure.code)
     except Exception:
-        logging.exception('the engine process ends')
+        log.exception('the engine process ends')
         os._exit(ExitCode.FAILED)
     os._exit(ExitCode.OK)  # lanes may be inside a kernel: nothing here needs an orderly end
 

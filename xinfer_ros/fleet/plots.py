@@ -195,6 +195,27 @@ def bar_plot(
     _save(figure, axes, path)
 
 
+def range_plot(
+    path: Path, *, title: str, y_label: str, bars: Mapping[str, Sequence[float]]
+) -> None:
+    """
+    Draw a bar of the median of each, with the range of its values.
+
+    :param bars: values by name
+    """
+    figure, axes = _figure(title, '', y_label)
+    for place, values in enumerate(bars.values()):
+        middle = float(np.median(values))
+        reach = [[middle - min(values)], [max(values) - middle]]
+        axes.bar(place, middle, 0.62, color='#1b7a3d', alpha=0.75)
+        axes.errorbar(place, middle, yerr=reach, color='black', linewidth=1.2, capsize=4)
+        axes.text(place + 0.06, middle, f' {middle:.1f}', va='bottom', fontsize=9)
+    axes.set_xticks(range(len(bars)), list(bars))
+    axes.set_ylim(bottom=0.0)
+    figure.tight_layout()
+    figure.savefig(path)
+
+
 def _figure(title: str, x_label: str, y_label: str, width: float = 7.8) -> 'tuple[Figure, Axes]':
     from matplotlib.figure import Figure
 

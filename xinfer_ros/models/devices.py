@@ -28,7 +28,7 @@ def chosen_device(name: str) -> torch.device:
     index = int(match[1] or 0)
     if index >= count:
         seen = f'{count} CUDA devices' if count else 'no CUDA device'
-        built = 'built for CUDA' if torch.backends.cuda.is_built() else 'built without CUDA'
+        built = 'built for CUDA' if torch.version.cuda else 'built without CUDA'
         raise ConfigError(
             f'device is {name}, but torch {torch.__version__} ({built}) sees {seen}; choose cpu '
             'or auto, or install a torch with CUDA and look at what nvidia-smi lists'

@@ -33,20 +33,17 @@ class FolderReport:
     What a folder holds, read without its weights.
 
     :param family: the name of the architecture
-    :param layout: who wrote the folder
     :param contract: what crosses the border between robot and server
-    :param parameters: number of weights that are used
-    :param state_bytes: what a request keeps on the device between its stages [bytes]
     :param facts: further facts, a name and a text each
+    :param joints: of each joint its name, what its state is normalised by, what its action is
+        normalised by, and whether actions are absolute or relative
     :param warnings: what the folder does not tell and had to be assumed
     """
 
     family: str
-    layout: str
     contract: ModelContract
-    parameters: int
-    state_bytes: int
     facts: tuple[tuple[str, str], ...]
+    joints: tuple[tuple[str, str, str, str], ...]
     warnings: tuple[str, ...] = ()
 
 
@@ -114,8 +111,9 @@ def family_of(folder: Path) -> Family:
         kind = 'pi05'
     if kind not in FAMILIES:
         raise ConfigError(
-            f'{folder / CONFIG_FILE}: the type is {kind!r}; folders can be served of '
-            f'{", ".join(FAMILIES)}, and of openpi (no type, but {", ".join(sorted(_OPENPI_KEYS))})'
+            f'{folder / CONFIG_FILE}: the type is {kind!r}; served are folders of type '
+            f'{", ".join(FAMILIES)}, and those of openpi, which have no type, but '
+            f'{", ".join(sorted(_OPENPI_KEYS))}'
         )
     return cast('Family', import_module(FAMILIES[kind]))
 

@@ -127,8 +127,8 @@ def read_steps(path: Path, known: Collection[str]) -> Steps:
         name = entry.get('registry_name') or entry.get('class')
         if name not in known:
             raise ConfigError(
-                f'{path}: step {name!r} is unknown, and leaving it out would change what the model '
-                f'sees; known are {", ".join(sorted(known))}'
+                f'{path}: step {name!r} is unknown, and leaving it out would change what the '
+                f'model sees; known are {", ".join(sorted(known))}'
             )
         file = entry.get('state_file')
         if file is not None and Path(file).name != file:

@@ -38,7 +38,7 @@ def torch_version() -> str:
 
 
 def use_threads(count: int) -> None:
-    """Let every thread of this process compute with so many threads; ask after the model is made."""
+    """Let operations of this process use so many threads; call it after the model is made."""
     torch = sys.modules.get('torch')
     if torch is not None:
         torch.set_num_threads(count)

@@ -2,14 +2,10 @@
 """π0.5 from a folder: a contract, sizes and a processor from its files, then the weights."""
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import torch
-
 from xinfer_ros.core.contract import CameraSpec, ModelContract
-from xinfer_ros.core.slot import slot_memory_bytes
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.models.checkpoint import load_pi05
 from xinfer_ros.models.devices import chosen_device, chosen_dtype
@@ -24,10 +20,10 @@ from xinfer_ros.models.folder import (
 )
 from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.models.oracle import ORACLE_FILE, pi05_differences
-from xinfer_ros.models.pi05 import Pi05, Pi05Config
 from xinfer_ros.models.pi05_layout import Pi05Layout, Pi05Settings
 from xinfer_ros.models.pi05_lerobot import read_lerobot
 from xinfer_ros.models.pi05_openpi import read_openpi
+from xinfer_ros.models.pi05_report import Pi05Folder, pi05_report
 from xinfer_ros.models.pi05_sizes import Untold, inferred_config
 from xinfer_ros.models.processor import Pi05Processor, StatePrompt
 from xinfer_ros.models.rtc import Jacobian, RtcMode, RtcOptions, resolved_rtc
@@ -38,33 +34,9 @@ from xinfer_ros.models.weight_files import WeightFiles
 
 _PUBLISHED_TOKENIZER = 'google/paligemma-3b-pt-224'
 _INSTRUCTION_BYTES = 400
-_SLOTS_SHOWN = 32
 _EXAMPLE = 'pick up the cube'
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pi05Folder:
-    """
-    Everything that a folder says but its weights.
-
-    :param layout: what its files say
-    :param config: sizes of the model
-    :param contract: what crosses the border between robot and server
-    :param processor: between robot units and model space
-    :param rtc: how chunks are tied, with a mode
-    :param tokenizer: where the tokenizer was found
-    :param warnings: what had to be assumed
-    """
-
-    layout: Pi05Layout
-    config: Pi05Config
-    contract: ModelContract
-    processor: Pi05Processor
-    rtc: RtcOptions
-    tokenizer: str
-    warnings: tuple[str, ...]
 
 
 def load(folder: Path, options: ModelOptions, progress: Progress | None = None) -> StagedPi05:
@@ -115,7 +87,7 @@ def read_folder(folder: Path, options: ModelOptions) -> Pi05Folder:
             f'{folder}: {layout.action_space.dim} joints, the weights have room for '
             f'{config.action_width}'
         )
-    tokenizer, where = _tokenizer(folder, layout, settings)
+    tokenizer, where = _tokenizer(folder, layout, settings, config.vocabulary)
     rtc = resolved_rtc(options.rtc, trained_steps=layout.trained_steps, name=folder.name)
     prompt = StatePrompt(
         statistics=layout.state,
@@ -135,7 +107,7 @@ def read_folder(folder: Path, options: ModelOptions) -> Pi05Folder:
             joint_names=joints,
             horizon=config.horizon,
             max_commitment_steps=_max_commitment(layout, rtc),
-            max_instruction_bytes=_instruction_bytes(folder, prompt, layout),
+            max_instruction_bytes=_instruction_bytes(folder, prompt),
         ),
         processor=Pi05Processor(state_prompt=prompt, action_space=layout.action_space),
         rtc=rtc,
@@ -146,33 +118,90 @@ def read_folder(folder: Path, options: ModelOptions) -> Pi05Folder:
 
 def report(folder: Path, options: ModelOptions) -> FolderReport:
     """Return what a folder holds, without reading its weights."""
-    found = read_folder(folder, options)
-    width = 2 if chosen_dtype(options.dtype, chosen_device(options.device)).itemsize == 2 else 4
-    with torch.device('meta'):
-        parameters = sum(weight.numel() for weight in Pi05(found.config).parameters())
-    state_bytes = _state_bytes(found, width)
-    slots = slot_memory_bytes(found.contract, _SLOTS_SHOWN)
-    prompt = found.processor.state_prompt
-    zero = np.zeros(found.contract.action_dim, np.float32)
-    facts = (
-        ('weights', f'{parameters:,} of {8 * width} bits, {_size(parameters * width)}'),
-        ('a request on the device', f'{_size(state_bytes)}, {_SLOTS_SHOWN} of them '
-         f'{_size(_SLOTS_SHOWN * state_bytes)}'),
-        (f'{_SLOTS_SHOWN} slots of shared memory', _size(slots)),
-        ('Euler steps', str(found.config.num_steps)),
-        ('real-time chunking', _rtc_words(found)),
-        ('tokenizer', f'{found.tokenizer}, {prompt.tokenizer.vocabulary} ids, room for '
-         f'{prompt.tokens} tokens'),
-        ('prompt of an example', repr(prompt.text(_EXAMPLE, zero))),
-        ('its tokens', str(len(prompt.ids(_EXAMPLE, zero)))),
-    )  # fmt: skip
-    return FolderReport(
-        family='π0.5',
-        layout=found.layout.name,
-        contract=found.contract,
-        parameters=parameters,
-        state_bytes=state_bytes,
-        facts=facts,
-        joints=_joint_rows(found),
-        warnings=found.warnings,
-    )
+    device = chosen_device(options.device)
+    return pi05_report(read_folder(folder, options), chosen_dtype(options.dtype, device))
+
+
+def differences(
+    folder: Path, options: ModelOptions, progress: Progress | None = None
+) -> list[Difference]:
+    """Load the weights strictly and compare with the folder's known answers, if it has any."""
+    device = chosen_device(options.device)
+    dtype = chosen_dtype(options.dtype, device)
+    # known answers are guided in every column, padding included
+    config = replace(read_folder(folder, options).config, joints=None)
+    model = load_pi05(folder, config, device=device, dtype=dtype, progress=progress)
+    oracle = folder / ORACLE_FILE
+    return pi05_differences(model, oracle) if oracle.is_file() else []
+
+
+def _layout(folder: Path, settings: Pi05Settings) -> Pi05Layout:
+    config = read_object(folder / CONFIG_FILE)
+    read = read_openpi if config.get('type') is None else read_lerobot
+    return read(folder, config, settings)
+
+
+def _tokenizer(
+    folder: Path, layout: Pi05Layout, settings: Pi05Settings, vocabulary: int
+) -> tuple[Tokenizer, str]:
+    tokenizer: Tokenizer = ByteTokenizer()
+    where = 'one token a byte'
+    if settings.tokenizer is None:
+        tokenizer, where = folder_tokenizer(folder, layout.tokenizer_places, _PUBLISHED_TOKENIZER)
+    if max(tokenizer.encode(_EXAMPLE)) >= vocabulary:
+        raise ConfigError(
+            f'{folder}: the tokenizer ({where}) has {tokenizer.vocabulary} ids, the weights have '
+            f'{vocabulary}; it belongs to another model'
+        )
+    return tokenizer, where
+
+
+def _cameras(folder: Path, layout: Pi05Layout, settings: Pi05Settings) -> tuple[CameraSpec, ...]:
+    names: tuple[str | None, ...] = layout.cameras
+    if settings.cameras is not None:
+        if len(settings.cameras) != len(names):
+            raise ConfigError(
+                f'{folder / SETTINGS_FILE}: cameras has {len(settings.cameras)} entries, the '
+                f'model has {len(names)} pictures: {", ".join(layout.cameras)}'
+            )
+        names = settings.cameras
+    # A picture that the robot lacks is left out: nothing would attend to it.
+    real = [name for name in names if name is not None]
+    if not real or len(set(real)) != len(real):
+        raise ConfigError(f'{folder}: the cameras are {real}; at least one, and each once')
+    return tuple(CameraSpec(name=name, height=layout.height, width=layout.width) for name in real)
+
+
+def _joint_names(
+    folder: Path, layout: Pi05Layout, settings: Pi05Settings
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the joints, and a warning if no file tells them."""
+    dim = layout.action_space.dim
+    names = settings.joint_names or layout.joint_names
+    if names is None:
+        return tuple(f'joint_{index}' for index in range(dim)), (
+            f'no file names the {dim} joints, so they are joint_0 to joint_{dim - 1}; robots must '
+            f'call them so, or write joint_names into {SETTINGS_FILE}',
+        )
+    if len(names) != dim or len(set(names)) != dim or None in names:
+        raise ConfigError(
+            f'{folder}: the joints are {list(names)}; {dim} different names are needed'
+        )
+    return names, ()
+
+
+def _max_commitment(layout: Pi05Layout, rtc: RtcOptions) -> int:
+    return layout.trained_steps if rtc.mode is RtcMode.HARD_PREFIX else layout.horizon // 2
+
+
+def _instruction_bytes(folder: Path, prompt: StatePrompt) -> int:
+    """Return how long an instruction may be; one that a byte tokenizer takes always fits."""
+    if not isinstance(prompt.tokenizer, ByteTokenizer):
+        return _INSTRUCTION_BYTES
+    fixed = 1 + longest_state_prompt_bytes(prompt.statistics.dim, prompt.state_width)
+    if fixed >= prompt.tokens:
+        raise ConfigError(
+            f'{folder}: the state alone needs {fixed} tokens of the prompt, there is room for '
+            f'{prompt.tokens}; raise prompt_tokens in {SETTINGS_FILE}'
+        )
+    return prompt.tokens - fixed

@@ -49,7 +49,7 @@ class Pi05Layout:
     :param num_steps: Euler steps, ``K``
     :param height: rows of a picture [pixels]
     :param width: columns of a picture [pixels]
-    :param cameras: the robot's names, in the model's order, None for one that it lacks
+    :param cameras: the robot's names of the pictures, in the model's order
     :param joint_names: None if no file tells
     :param state: statistics of the state
     :param action_space: how the model sees actions
@@ -65,7 +65,7 @@ class Pi05Layout:
     num_steps: int
     height: int
     width: int
-    cameras: tuple[str | None, ...]
+    cameras: tuple[str, ...]
     joint_names: tuple[str, ...] | None
     state: Statistics
     action_space: ActionSpace

@@ -93,8 +93,8 @@ def _statistics_file(folder: Path, settings: Pi05Settings) -> Path:
     known = sorted(str(path.parent.relative_to(assets)) for path in assets.rglob(_STATISTICS))
     if not known:
         raise ConfigError(
-            f'{assets} has no <data set>/{_STATISTICS}; without statistics the model would get raw '
-            'numbers, copy assets/ from the original checkpoint'
+            f'{assets} has no <data set>/{_STATISTICS}; without statistics the model would get '
+            'raw numbers, copy assets/ from the original checkpoint'
         )
     wanted = settings.norm_stats
     if wanted is None and len(known) == 1:

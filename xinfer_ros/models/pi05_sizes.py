@@ -91,8 +91,8 @@ def _vision(shapes: Mapping[str, Shape], untold: Untold, folder: Path) -> Vision
     )
     if config.num_tokens != tokens:
         raise ConfigError(
-            f'{folder}: pictures of {untold.height}x{untold.width} are {config.num_tokens} patches '
-            f'of {patch}, the weights have places for {tokens}; mend image_resolution'
+            f'{folder}: pictures of {untold.height}x{untold.width} are {config.num_tokens} '
+            f'patches of {patch}, the weights have places for {tokens}; mend image_resolution'
         )
     return config
 

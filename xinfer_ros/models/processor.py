@@ -74,6 +74,7 @@ class StatePrompt:
     :param tokenizer: makes ids of the text
     :param tokens: room for the prompt; a longer one is refused, never cut
     :param state_width: the state is padded with zeros to this width, 0 for no padding
+    :param vocabulary: ids that the model knows; a tokenizer may have more, None: it has not
     :param model_name: for error texts
     """
 
@@ -81,6 +82,7 @@ class StatePrompt:
     tokenizer: Tokenizer
     tokens: int
     state_width: int = 0
+    vocabulary: int | None = None
     model_name: str
 
     def text(self, instruction: str, state: Rows) -> str:
@@ -95,9 +97,15 @@ class StatePrompt:
         """
         Return the token ids of a prompt.
 
-        :raises Rejected: REJECTED_INSTRUCTION if there are too many
+        :raises Rejected: REJECTED_INSTRUCTION if there are too many, or one that the model lacks
         """
         ids = self.tokenizer.encode(self.text(instruction, state))
+        if self.vocabulary is not None and max(ids) >= self.vocabulary:
+            raise Rejected(
+                Reason.REJECTED_INSTRUCTION,
+                f'the instruction has token {max(ids)}, {self.model_name} knows those below '
+                f'{self.vocabulary}; leave out marks such as <image>',
+            )
         if len(ids) > self.tokens:
             raise Rejected(
                 Reason.REJECTED_INSTRUCTION,

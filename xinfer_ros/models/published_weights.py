@@ -1,98 +1,103 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights of a folder in a published layout, matched strictly to a model's own names."""
+"""Weights of a published layout, matched strictly to the names of a model of ours."""
 
-import json
-from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 import torch
-from safetensors.torch import load_file
-from torch import Tensor
+from torch import nn
 
-from xinfer_ros.errors import ModelError
+from xinfer_ros.models.weight_files import Shape, WeightFiles, expect_shapes
 
-_FILE = 'model.safetensors'
-_INDEX = 'model.safetensors.index.json'
-_SHOWN = 8
-
-Weights = dict[str, Tensor]
+Progress = Callable[[int, int], None]
 
 
-def read_json(path: Path) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
     """
-    Return the object of a JSON file.
+    Some rows of a stored weight.
 
-    :raises ModelError: if the file is absent, unreadable or holds something else
+    :param stored: its name
+    :param start: first row
+    :param stop: row behind the last one
     """
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise ModelError(f'{path} is not a readable JSON file: {error}') from error
-    if not isinstance(found, dict):
-        raise ModelError(f'{path} holds {type(found).__name__}, expected an object')
-    return found
+
+    stored: str
+    start: int
+    stop: int
 
 
-def read_weights(folder: Path, device: torch.device | str = 'cpu') -> Weights:
+Pieces = Mapping[str, Piece]
+
+
+def whole_pieces(
+    files: WeightFiles, *, prefix: str = '', left_out: Collection[str] = ()
+) -> Pieces:
     """
-    Return all weights of a folder, from one file or from the parts that an index names.
+    Return every stored weight as one piece, by its name without a prefix.
 
-    :raises ModelError: if a file is absent or unreadable
+    :param prefix: of names, cut off
+    :param left_out: beginnings of names that are no weights
     """
-    if (folder / _FILE).is_file():
-        return _read_part(folder / _FILE, device)
-    if not (folder / _INDEX).is_file():
-        raise ModelError(f'{folder} holds neither {_FILE} nor {_INDEX}')
-    parts = read_json(folder / _INDEX).get('weight_map')
-    if not isinstance(parts, dict):
-        raise ModelError(f'{folder / _INDEX} has no weight_map')
-    weights: Weights = {}
-    for part in sorted(set(parts.values())):
-        if Path(part).name != part:
-            raise ModelError(f'{folder / _INDEX} names {part!r}, expected a file of the folder')
-        weights.update(_read_part(folder / part, device))
-    return weights
+    return {
+        name.removeprefix(prefix): Piece(stored=name, start=0, stop=shape[0] if shape else 0)
+        for name, shape in files.shapes.items()
+        if not name.startswith(tuple(left_out))
+    }
 
 
-def _read_part(path: Path, device: torch.device | str) -> Weights:
-    try:
-        return load_file(path, device=str(device))
-    except Exception as error:  # safetensors raises types of its own that it does not export
-        raise ModelError(f'{path} is not a readable safetensors file: {error}') from error
+def piece_shapes(files: WeightFiles, pieces: Pieces) -> dict[str, Shape]:
+    """Return the shape of each piece."""
+    return {
+        name: (piece.stop - piece.start, *files.shapes[piece.stored][1:])
+        if files.shapes[piece.stored]
+        else ()
+        for name, piece in pieces.items()
+    }
 
 
-def matched(
-    stored: Mapping[str, Tensor],
-    wanted: Mapping[str, Tensor],
+def fill(
+    model: nn.Module,
+    files: WeightFiles,
+    pieces: Pieces,
     published: Callable[[str], str],
     *,
-    unused: Collection[str] = (),
-    source: Path,
-) -> Weights:
+    unused: Iterable[str] = (),
+    device: torch.device | str = 'cpu',
+    dtype: torch.dtype = torch.float32,
+    progress: Progress | None = None,
+) -> None:
     """
-    Return the stored weights under the model's own names.
+    Give a model its weights.
 
-    :param stored: by published name
-    :param wanted: a weight of the right shape for each own name
+    :param model: on the meta device
+    :param pieces: by published name
     :param published: gives the published name of an own one; several may share one
     :param unused: published names that may be stored though nothing reads them
-    :param source: for error texts
+    :param device: where the weights shall live
+    :param dtype: what they are converted to
+    :param progress: is told the weights read so far, and all
     :raises ModelError: if a weight is missing, surplus or of another shape; the text names it
     """
-    names = {name: published(name) for name in wanted}
-    known = {*names.values(), *unused}
-    problems = [f'missing {name}' for name in dict.fromkeys(names.values()) if name not in stored]
-    problems += [f'surplus {name}' for name in stored if name not in known]
-    for ours, theirs in names.items():
-        expected = tuple(wanted[ours].shape)
-        if theirs in stored and tuple(stored[theirs].shape) != expected:
-            found = tuple(stored[theirs].shape)
-            problems.append(f'{theirs} has shape {found}, expected {expected}')
-    if problems:
-        more = f'; and {len(problems) - _SHOWN} more' if len(problems) > _SHOWN else ''
-        raise ModelError(f'{source}: {"; ".join(problems[:_SHOWN])}{more}')
-    return {ours: stored[theirs] for ours, theirs in names.items()}
+    weights = model.state_dict()
+    own: dict[str, list[str]] = {}
+    for name in weights:
+        own.setdefault(published(name), []).append(name)
+    shapes = piece_shapes(files, pieces)
+    wanted = {name: tuple(weights[ours[0]].shape) for name, ours in own.items()}
+    expect_shapes(shapes, wanted, unused=unused, source=files.folder)
+    by_stored: dict[str, list[str]] = {}
+    for name in own:
+        by_stored.setdefault(pieces[name].stored, []).append(name)
+    for count, (stored, weight) in enumerate(files.read(by_stored, device), start=1):
+        converted = weight.to(dtype)
+        for name in by_stored[stored]:
+            rows = converted[pieces[name].start : pieces[name].stop]
+            weights.update(dict.fromkeys(own[name], rows))
+        if progress is not None:
+            progress(count, len(by_stored))
+    model.load_state_dict(weights, strict=True, assign=True)
+    model.requires_grad_(False).eval()
 
 
 def renamed(name: str, prefixes: Mapping[str, str]) -> str:
@@ -103,7 +108,7 @@ def renamed(name: str, prefixes: Mapping[str, str]) -> str:
     return name
 
 
-def count_layers(stored: Mapping[str, Tensor], prefix: str) -> int:
-    """Return how many numbered layers there are behind a published prefix."""
-    heads = {name.removeprefix(prefix).split('.')[0] for name in stored if name.startswith(prefix)}
+def count_layers(names: Iterable[str], prefix: str) -> int:
+    """Return how many numbered layers there are behind a prefix of names."""
+    heads = {name.removeprefix(prefix).split('.')[0] for name in names if name.startswith(prefix)}
     return len({head for head in heads if head.isdigit()})

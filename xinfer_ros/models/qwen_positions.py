@@ -108,7 +108,7 @@ def space_angles(
     exponent = torch.arange(0, head_dim, 2, device=positions.device, dtype=torch.float32)
     frequencies = base ** (-exponent / head_dim)
     turns = positions[..., None].float() * frequencies  # (3, B, T, pairs)
-    parts = turns.split(list(sections), dim=-1)
+    parts = torch.split(turns, list(sections), dim=-1)
     pairs = torch.cat([part[axis] for axis, part in enumerate(parts)], dim=-1)[:, None]
     cosine, sine = pairs.cos(), pairs.sin()
     return torch.cat((cosine, cosine), dim=-1), torch.cat((-sine, sine), dim=-1)

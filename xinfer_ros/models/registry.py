@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models by name."""
 
+import difflib
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 
 from xinfer_ros.core.contract import ModelContract
@@ -9,6 +11,7 @@ from xinfer_ros.errors import ConfigError
 from xinfer_ros.models.adapter import StagedModel
 from xinfer_ros.models.aloha import aloha_contract
 from xinfer_ros.models.echo import EchoModel
+from xinfer_ros.models.folder import existing_folder, family_of, is_folder
 from xinfer_ros.models.opaque import PREFIX, make_opaque_model
 from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.models.table import make_table_model
@@ -27,8 +30,8 @@ def make_model(
     """
     Return a model that is ready for ``bind``.
 
-    :param name: one of ``model_names()``, ``table:`` and a calibration, or ``python:`` and a
-        factory, see ``make_opaque_model``
+    :param name: one of ``model_names()``, ``table:`` and a calibration, ``python:`` and a factory,
+        see ``make_opaque_model``, or the folder of a checkpoint
     :param options: how it is loaded and used; None for the defaults
     :param contract: what ``echo`` shall promise, None for that of ``echo_contract``; other models
         bring their own
@@ -42,18 +45,27 @@ def make_model(
     if name.startswith('table:'):
         _refuse_contract(name, contract)
         return make_table_model(name)
-    if name not in makers:
-        raise ConfigError(
-            f'model {name!r} is unknown; known are {", ".join(makers)}, table:CALIBRATION and '
-            f'{PREFIX}package.module:factory'
-        )
-    return makers[name](chosen, contract)
+    if name in makers:
+        return makers[name](chosen, contract)
+    if is_folder(name):
+        _refuse_contract(name, contract)
+        folder = existing_folder(name)
+        return family_of(folder).load(folder, chosen)
+    close = difflib.get_close_matches(name, makers, n=1)
+    hint = f'did you mean {close[0]}? ' if close else ''
+    raise ConfigError(
+        f'model {name!r} is unknown; {hint}known are {", ".join(makers)}, table:CALIBRATION, '
+        f'{PREFIX}package.module:factory, and the folder of a checkpoint, /path/to/it'
+    )
 
 
 def preload(name: str) -> None:
     """Import what a model needs, without making it; an unknown name imports nothing."""
     if name == 'tiny':
         import_module('xinfer_ros.models.tiny')
+    elif name not in _makers() and not name.startswith(('table:', PREFIX)) and is_folder(name):
+        with suppress(ConfigError):  # what is wrong with it is said when the model is made
+            family_of(existing_folder(name))
 
 
 def echo_contract() -> ModelContract:

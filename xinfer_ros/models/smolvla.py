@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from xinfer_ros.core.contract import ModelContract
+from xinfer_ros.models.family import FamilySizes, differentiable
 from xinfer_ros.models.flow import RtcInputs, flow_times, integrate, time_embedding
 from xinfer_ros.models.gemma import (
     Activation,
@@ -17,7 +19,7 @@ from xinfer_ros.models.gemma import (
     rope_angles,
 )
 from xinfer_ros.models.plain_expert import ExpertPrefix, PlainExpert, Sight, row_bias
-from xinfer_ros.models.siglip import VisionConfig
+from xinfer_ros.models.siglip import VisionConfig, to_model_range
 from xinfer_ros.models.smolvla_vision import SmolVision, SmolVisionConfig
 
 
@@ -35,6 +37,7 @@ class SmolVlaConfig:
     :param state_width: width of the state in model space, at least the robot's joints
     :param self_every: expert layers 0, n, 2 n, ... see their own rows beside the prefix
     :param num_steps: Euler steps, ``K``
+    :param joints: columns of a row that a robot has, the rest is padding; None for all
     :raises ValueError: if expert and language model can not share a cache
     """
 
@@ -47,6 +50,7 @@ class SmolVlaConfig:
     state_width: int
     self_every: int = 2
     num_steps: int = 10
+    joints: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse sizes that do not fit together."""
@@ -120,13 +124,42 @@ class SmolVla(nn.Module):
         self.action_time_mlp_out = nn.Linear(width, width)
         self._time_terms: Tensor | None = None
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def fix_times(self) -> None:
         """Compute what the ``K`` flow times and time 0 add to the rows, once for all."""
         layer, width = self.action_time_mlp_in, self.config.expert.hidden
         times = torch.tensor((*flow_times(self.config.num_steps), 0.0), device=layer.weight.device)
         embedding = time_embedding(times, width).to(layer.weight.dtype)
         self._time_terms = functional.linear(embedding, layer.weight[:, width:], layer.bias)
+
+    def sizes(self, contract: ModelContract, prompt_tokens: int) -> FamilySizes:
+        """
+        Return what a request of this contract keeps.
+
+        :raises ValueError: if a camera's picture has another size than the model's
+        """
+        vision, language = self.config.vision, self.config.language
+        for camera in contract.cameras:
+            if (camera.height, camera.width) != (vision.height, vision.width):
+                raise ValueError(
+                    f'camera {camera.name} is {camera.height}x{camera.width}, the model takes '
+                    f'{vision.height}x{vision.width}'
+                )
+        pictures = len(contract.cameras) * vision.num_tokens
+        return FamilySizes(
+            picture_tokens=pictures,
+            prefix_tokens=pictures + prompt_tokens + 1,  # the state
+            language=language.hidden,
+            layers=language.layers,
+            kv_width=language.kv_width,
+            horizon=self.config.horizon,
+            action_width=self.config.action_width,
+            state_width=self.config.state_width,
+        )
+
+    def pixels(self, images: Tensor) -> Tensor:
+        """Return pictures ``(N, height, width, 3)`` uint8 RGB as ``vit`` takes them."""
+        return to_model_range(images, self.action_in_proj.weight.dtype)
 
     @torch.inference_mode()
     def vit(self, images: Tensor) -> Tensor:
@@ -169,7 +202,6 @@ class SmolVla(nn.Module):
         bias = query_bias(_visible(present), config, x.dtype)
         return self.language.turned_cache(x, angles, bias), present
 
-    @torch.inference_mode()
     def action(
         self, cache: Tensor, present: Tensor, noise: Tensor, rtc: RtcInputs | None = None
     ) -> Tensor:
@@ -181,9 +213,14 @@ class SmolVla(nn.Module):
         :param present: ``(B, prefix)`` bool from ``prefill``
         :param noise: ``(B, H, action_width)``, standard normal
         :param rtc: ties to the leftovers, None for none
-        :returns: ``(B, H, action_width)``
+        :returns: ``(B, H, action_width)`` float32
         :raises RuntimeError: if ``fix_times`` has not been called
         """
+        return differentiable(self._integrated, cache, present, noise, rtc)
+
+    def _integrated(
+        self, cache: Tensor, present: Tensor, noise: Tensor, rtc: RtcInputs | None
+    ) -> Tensor:
         if self._time_terms is None:
             raise RuntimeError('fix_times() must be called once after the weights are loaded')
         terms, width = self._time_terms, self.config.expert.hidden
@@ -194,12 +231,14 @@ class SmolVla(nn.Module):
             term = terms[step]
             if rtc is not None and rtc.frozen is not None:
                 term = torch.where(rtc.frozen[..., None], terms[-1], term)
-            rows = functional.linear(self.action_in_proj(x), row_weight) + term
+            rows = self.action_in_proj(x.to(cache.dtype))
+            rows = functional.linear(rows, row_weight) + term
             rows = self.action_time_mlp_out(functional.silu(rows))
             found: Tensor = self.action_out_proj(self.expert(rows, prefix))
-            return found
+            return found.float()
 
-        return integrate(velocity, noise, self.config.num_steps, rtc)
+        config = self.config
+        return integrate(velocity, noise.float(), config.num_steps, rtc, joints=config.joints)
 
     def _prefix(self, cache: Tensor, present: Tensor, horizon: int) -> ExpertPrefix:
         config, rows = self.config.expert, torch.arange(horizon, device=present.device)

@@ -143,6 +143,11 @@ class TableModel:
         """Do nothing: the first run is as fast as any."""
 
 
+def calibration_of(name: str) -> str:
+    """Return the calibration of a table model: ``table`` or ``table:CALIBRATION``."""
+    return name.partition(':')[2] or DEFAULT_CALIBRATION
+
+
 def make_table_model(name: str) -> TableModel:
     """
     Return a table model on the steady clock, for the robot of the shipped episodes.
@@ -150,6 +155,6 @@ def make_table_model(name: str) -> TableModel:
     :param name: ``table``, or ``table:`` and a shipped calibration or a .json file
     :raises ConfigError: if there is no such calibration, or it is not good
     """
-    calibration = load_calibration(name.partition(':')[2] or DEFAULT_CALIBRATION)
+    calibration = load_calibration(calibration_of(name))
     contract = aloha_contract('table', INSTRUCTION_BYTES)
     return TableModel(contract, calibration, MonotonicClock())

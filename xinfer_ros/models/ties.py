@@ -6,12 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.models.adapter import frozen_steps
-from xinfer_ros.models.flow import RtcInputs
 from xinfer_ros.models.processor import Processor
 from xinfer_ros.models.rtc import RtcMode, RtcOptions, prefix_weights
 
@@ -29,11 +26,6 @@ class TieArrays:
     previous: npt.NDArray[np.float32]
     weights: npt.NDArray[np.float32]
     frozen: npt.NDArray[np.bool_]
-
-    @property
-    def empty(self) -> bool:
-        """Tell whether no request of the batch is tied."""
-        return not (self.weights.any() or self.frozen.any())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,23 +76,3 @@ class Ties:
             return
         end = min(int(slots.leftover_steps[slot]), self.horizon)
         ties.weights[row] = prefix_weights(self.horizon, commitment, end, self.options.schedule)
-
-    def inputs(
-        self, slots: SlotArrays, slot_ids: Sequence[int], like: Tensor
-    ) -> RtcInputs | None:
-        """
-        Return the ties as tensors, None if no request is tied.
-
-        :param like: a tensor of the model's device and type
-        """
-        ties = self.arrays(slots, slot_ids)
-        if ties.empty:
-            return None
-        frozen = torch.from_numpy(ties.frozen).to(like.device) if ties.frozen.any() else None
-        return RtcInputs(
-            previous=torch.from_numpy(ties.previous).to(like.device, like.dtype),
-            weights=torch.from_numpy(ties.weights).to(like.device, like.dtype),
-            frozen=frozen,
-            max_gain=self.options.max_gain,
-            jacobian=self.options.jacobian,
-        )

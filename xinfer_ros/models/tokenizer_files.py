@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xinfer_ros.errors import ConfigError
+from xinfer_ros.models.folder import SETTINGS_FILE
 from xinfer_ros.models.tokenizer import Tokenizer
 
 JSON_FILE = 'tokenizer.json'
@@ -107,7 +108,8 @@ def folder_tokenizer(folder: Path, places: Sequence[str], published: str) -> tup
     if path is None:
         raise ConfigError(
             f'{folder} has no tokenizer, and none is fetched from a network; put {JSON_FILE} or '
-            f'{MODEL_FILE} of {published} into {folder / "tokenizer"}'
+            f'{MODEL_FILE} of {published} into {folder / "tokenizer"}; for random weights write '
+            f'{{"tokenizer": "bytes"}} into {folder / SETTINGS_FILE}'
         )
     where = str(path.relative_to(folder.resolve()))
     if path.name == JSON_FILE:

@@ -5,7 +5,6 @@ from xinfer_ros.errors import ConfigError
 from xinfer_ros.predict.calibration import Calibration, load_calibration, shipped_names
 from xinfer_ros.predict.identity import Identity, remedy
 
-
 _TABLE = 'table'  # a model that takes the times of a calibration
 _TABLE_DEFAULT = 'paper'
 

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from xinfer_ros.config import ServerConfig
@@ -16,6 +17,7 @@ from xinfer_ros.engine.link import EngineLink
 from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.engine.status import FrontEndSettings
 from xinfer_ros.predict.calibration import Calibration
+from xinfer_ros.predict.run_record import check_run_file
 from xinfer_ros.ros.node_list import SERVER_NAME, SERVER_NAMESPACE
 from xinfer_ros.ros.process import NodeArguments, Stop, node_settings, run_process
 
@@ -23,6 +25,8 @@ from xinfer_ros.ros.process import NodeArguments, Stop, node_settings, run_proce
 def _build(argv: Sequence[str], stop: Stop) -> Any:
     arguments, config = node_settings(ServerConfig, argv, SERVER_NAME, SERVER_NAMESPACE)
     calibration = EngineSettings(config).device()
+    if config.record_run:
+        check_run_file(Path(config.record_run))
     # before rclpy is imported: loading the model takes longest
     first = EngineLink(EngineSettings(config)) if config.autostart else None
     return _session(arguments, config, calibration, first, stop)

@@ -2,7 +2,7 @@
 """
 Writes oracle.npz and weights.json: what LeRobot's own SmolVLA answers for seeded tiny weights.
 
-Run with torch, transformers and numpy installed, and LeRobot's sources unpacked:
+Run with torch, transformers 5.5 (as LeRobot asks for) and numpy, and LeRobot's sources unpacked:
     python make.py PATH_TO_LEROBOT/src
 Sources of LeRobot that are not needed for the model itself are replaced by empty modules, and the
 hub's configuration by tiny sizes, because LeRobot asks the hub for it even for random weights.
@@ -100,15 +100,6 @@ _POLICY = {
 }
 
 
-class _CroppedCache(transformers.DynamicCache):
-    """LeRobot crops to a length, which transformers allowed until 5.2x."""
-
-    def crop(self, max_length: int) -> None:
-        for layer in self.layers:
-            layer.keys = layer.keys[..., :max_length, :]
-            layer.values = layer.values[..., :max_length, :]
-
-
 def _model() -> nn.Module:
     config = transformers.SmolVLMConfig(
         text_config=_TEXT, vision_config=_VISION, scale_factor=2, tie_word_embeddings=False
@@ -118,7 +109,6 @@ def _model() -> nn.Module:
     smolvlm_with_expert.AutoProcessor = types.SimpleNamespace(
         from_pretrained=lambda _name: types.SimpleNamespace(tokenizer=tokens)
     )
-    smolvlm_with_expert.DynamicCache = _CroppedCache
     model = modeling_smolvla.VLAFlowMatching(types.SimpleNamespace(**_POLICY)).eval().float()
     named = {
         name: torch.from_numpy(seeded_weight('model.' + name, tuple(weight.shape)))

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small π0.5 models over slots, with options of choice, for the tests of models."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from xinfer_ros.core.batch import Batch, LanePlan
+from xinfer_ros.core.slot import SlotArrays
+from xinfer_ros.core.stage import Stage
+from xinfer_ros.models.adapter import Refusals
+from xinfer_ros.models.aloha import aloha_statistics
+from xinfer_ros.models.pi05 import Pi05
+from xinfer_ros.models.rtc import RtcOptions
+from xinfer_ros.models.staged import ServingOptions, StagedPi05
+from xinfer_ros.models.tiny import tiny_contract, tiny_processor
+
+from .filled_slots import empty_slots, write_request
+
+Actions = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """A bound model and its slots."""
+
+    model: StagedPi05
+    slots: SlotArrays
+
+    def run(
+        self, stage: Stage, slot_ids: Sequence[int], states: Sequence[int], worker: int = 0
+    ) -> Refusals:
+        """Run one stage of some slots."""
+        batch = Batch(slot_ids=tuple(slot_ids), state_ids=tuple(states), worker=worker)
+        return self.model.run(stage, batch)
+
+    def answers(
+        self, slot_ids: Sequence[int], states: Sequence[int] | None = None, worker: int = 0
+    ) -> Actions:
+        """Run all stages of some slots as one batch; a slot has the state of its number."""
+        for stage in Stage:
+            refused = self.run(stage, slot_ids, states or slot_ids, worker)
+            assert not refused
+        return self.slots.actions[list(slot_ids)].copy()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """
+    How a model is served in a test.
+
+    :param rtc: how chunks are tied
+    :param plan: batches, workers and states
+    :param capture: as in ``ServingOptions``
+    :param rooms: for prompts, the last of 192 [tokens]
+    """
+
+    rtc: RtcOptions = field(default_factory=RtcOptions)
+    plan: LanePlan = field(
+        default_factory=lambda: LanePlan(num_states=6, max_batch=(3, 3, 3), workers=(1, 1, 1))
+    )
+    capture: bool = True
+    rooms: tuple[int, ...] = (192,)
+
+    def start(self, model: Pi05, num_slots: int = 6) -> Served:
+        """Return the model bound to filled slots; odd ones are tied to a leftover."""
+        staged = StagedPi05(
+            tiny_contract(),
+            model,
+            ServingOptions(
+                processor=tiny_processor(),
+                rtc=self.rtc,
+                capture=self.capture,
+                prompt_rooms=self.rooms,
+            ),
+        )
+        slots = empty_slots(staged.contract, num_slots)
+        for slot in range(num_slots):
+            write_request(
+                slots,
+                slot,
+                seed=slot,
+                statistics=aloha_statistics(),
+                leftover_steps=8 + slot if slot % 2 else 0,
+                commitment_steps=2 + slot if slot % 2 else 0,
+            )
+        staged.bind(slots, self.plan)
+        return Served(model=staged, slots=slots)
+
+
+def same(found: Actions, expected: Actions, tolerance: float = 1e-5) -> None:
+    """Assert that answers are equal but for rounding, and finite."""
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
+
+
+def random_like(tensor: torch.Tensor, seed: int) -> torch.Tensor:
+    """Return normal numbers of the same shape, type and device."""
+    drawn = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(seed))
+    return drawn.to(tensor)
