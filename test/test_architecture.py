@@ -30,7 +30,7 @@ ALLOWED = {
     'pool': {'engine', 'core'},
     'ros': {'core', 'predict', 'sched', 'robot', 'models', 'engine', 'episodes', 'brain', 'pool'},
 }
-LEAVES = {'errors', 'config'}
+LEAVES = {'errors', 'config', 'setting'}
 GENERATED = {'msg', 'srv'}
 ROS_PACKAGES = {'rclpy', 'launch', 'launch_ros', 'rosidl_runtime_py', 'builtin_interfaces'}
 BAG_PACKAGES = {'rosbags', 'mcap', 'pyarrow', 'rosbag2_py'}

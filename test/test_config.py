@@ -9,16 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xinfer_ros.config import (
-    ExecutorConfig,
-    ReplayConfig,
-    ServerConfig,
-    allowed,
-    describe,
-    nearest,
-    settings_from,
-)
+from xinfer_ros.config import ExecutorConfig, ReplayConfig, ServerConfig
 from xinfer_ros.errors import ConfigError
+from xinfer_ros.setting import allowed, describe, nearest, settings_from
 
 KINDS = (ServerConfig, ExecutorConfig, ReplayConfig)
 SETTINGS = [(kind, setting) for kind in KINDS for setting in dataclasses.fields(kind)]

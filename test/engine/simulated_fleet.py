@@ -25,11 +25,11 @@ from xinfer_ros.engine.robots import PROTOCOL_VERSION, Registration, Robot
 from xinfer_ros.engine.status import FrontEndSettings
 from xinfer_ros.errors import Reason
 from xinfer_ros.predict.calibration import Calibration
+from xinfer_ros.predict.device import Executing, SimulatedDevice
 from xinfer_ros.robot.chunk_executor import ChunkExecutor
 from xinfer_ros.robot.executor_settings import ExecutorSettings
 from xinfer_ros.robot.session import Grant
 from xinfer_ros.sched.registry import make_scheduler
-from xinfer_ros.sim.device import Executing, SimulatedDevice
 
 from .scripted_engine import CONTRACT, SPACING_NS, observation
 

@@ -28,3 +28,8 @@ def make(options: ModelOptions) -> tuple[ModelContract, Stuck]:
         stages=(Stage.ACTION,),
     )  # fmt: skip
     return contract, Stuck()
+
+
+def broken(options: ModelOptions) -> tuple[ModelContract, Stuck]:
+    """Fail, as a factory with a mistake does."""
+    raise RuntimeError('no weights')

@@ -28,5 +28,5 @@ def test_rate_of_a_window_is_of_its_whole_time() -> None:
 
 def test_engine_that_does_not_start_is_told() -> None:
     config = ServerConfig(model='no_such_model', calibration='echo')
-    with pytest.raises(ModelError, match='3 engines in a row'):
+    with pytest.raises(ModelError, match='the engine refuses the settings'):
         ClosedLoop(config, 1, MonotonicClock())

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -333,9 +334,29 @@ def test_a_watch_that_is_closed_at_any_moment_leaves_nothing_behind() -> None:
         assert {child.pid for child in psutil.Process().children()} <= before
 
 
-def test_an_engine_that_can_not_start_is_given_up_after_three_tries() -> None:
-    config = ServerConfig(model='no such model', calibration='echo', spare_engine=False)
+@pytest.mark.parametrize(
+    'config',
+    [
+        ServerConfig(model='no such model', calibration='echo', spare_engine=False),
+        ServerConfig(model='echo', calibration='tiny', spare_engine=False),
+    ],
+    ids=['model', 'calibration of another model'],
+)
+def test_settings_that_no_engine_can_serve_are_not_tried_again(config: ServerConfig) -> None:
+    said: queue.SimpleQueue[str] = queue.SimpleQueue()
+    watch = EngineWatch(EngineSettings(config), 1, LIMITS, MonotonicClock(), said.put)
+    watch.start(Events())
+    assert said.get(timeout=TIMEOUT_S).startswith('the engine refuses the settings')
+    watch.close()
+
+
+def test_an_engine_that_can_not_start_is_given_up_after_three_tries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = ServerConfig(model='python:stuck_policy:broken', calibration='echo',
+                          calibration_mismatch='warn', spare_engine=False)  # fmt: skip
     settings = EngineSettings(config)
+    monkeypatch.setenv('PYTHONPATH', str(Path(__file__).parent))
     with pytest.raises(ModelError, match='ended before its model was loaded'):
         EngineLink(settings).start(TIMEOUT_S)
     said: queue.SimpleQueue[str] = queue.SimpleQueue()

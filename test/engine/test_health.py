@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from xinfer_ros.config import ServerConfig, settings_from
+from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.core.request import Request
 from xinfer_ros.engine.engine_life import EngineLife, EngineLimits, EngineWatch
@@ -20,6 +20,7 @@ from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.engine.status import ServerPhase
 from xinfer_ros.errors import ConfigError, Reason, Rejected
 from xinfer_ros.predict.calibration import load_calibration
+from xinfer_ros.setting import settings_from
 
 from .scripted_engine import Bench
 from .simulated_fleet import MS, S, SimulatedFleet

@@ -9,8 +9,8 @@ from xinfer_ros.engine.lane import UnitEnd
 from xinfer_ros.engine.pipeline import Event, Pipeline
 from xinfer_ros.engine.records import Announce, Beat, Done, Record, Submit
 from xinfer_ros.predict.calibration import Calibration
+from xinfer_ros.predict.device import Executing, SimulatedDevice
 from xinfer_ros.sched.scheduler import Scheduler
-from xinfer_ros.sim.device import Executing, SimulatedDevice
 from xinfer_ros.sim.scenario import Scenario
 from xinfer_ros.sim.simulation import timing
 from xinfer_ros.sim.virtual_robot import Draw, VirtualRobot

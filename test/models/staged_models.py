@@ -30,6 +30,19 @@ class Served:
     model: StagedPi05
     slots: SlotArrays
 
+    def fill(self) -> None:
+        """Write a request into every slot; odd ones are tied to a leftover."""
+        self.slots.actions[:] = 0
+        for slot in range(self.slots.num_slots):
+            write_request(
+                self.slots,
+                slot,
+                seed=slot,
+                statistics=aloha_statistics(),
+                leftover_steps=8 + slot if slot % 2 else 0,
+                commitment_steps=2 + slot if slot % 2 else 0,
+            )
+
     def run(
         self, stage: Stage, slot_ids: Sequence[int], states: Sequence[int], worker: int = 0
     ) -> Refusals:
@@ -66,7 +79,7 @@ class Serving:
     rooms: tuple[int, ...] = (192,)
 
     def start(self, model: Pi05, num_slots: int = 6) -> Served:
-        """Return the model bound to filled slots; odd ones are tied to a leftover."""
+        """Return the model bound to filled slots."""
         staged = StagedPi05(
             tiny_contract(),
             model,
@@ -78,17 +91,10 @@ class Serving:
             ),
         )
         slots = empty_slots(staged.contract, num_slots)
-        for slot in range(num_slots):
-            write_request(
-                slots,
-                slot,
-                seed=slot,
-                statistics=aloha_statistics(),
-                leftover_steps=8 + slot if slot % 2 else 0,
-                commitment_steps=2 + slot if slot % 2 else 0,
-            )
         staged.bind(slots, self.plan)
-        return Served(model=staged, slots=slots)
+        served = Served(model=staged, slots=slots)
+        served.fill()
+        return served
 
 
 def same(found: Actions, expected: Actions, tolerance: float = 1e-5) -> None:

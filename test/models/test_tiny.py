@@ -12,23 +12,27 @@ import numpy.typing as npt
 import pytest
 import torch
 
+from xinfer_ros.core.batch import Batch, LanePlan
 from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError, ModelError, Reason, Rejected
+from xinfer_ros.models.adapter import Refusals
 from xinfer_ros.models.aloha import aloha_statistics
+from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.models.registry import echo_contract
 from xinfer_ros.models.tiny import TinyVla, seeded_pi05, tiny_config
 
 from .filled_slots import empty_slots, write_instruction, write_request
 
 _SLOTS = 6
+_PLAN = LanePlan(num_states=_SLOTS, max_batch=(_SLOTS, _SLOTS, _SLOTS))
 Actions = npt.NDArray[np.float32]
 
 
 @pytest.fixture(scope='module')
 def model() -> TinyVla:
     """Return one tiny model; every test binds it to slots of its own."""
-    return TinyVla(seed=0)
+    return TinyVla()
 
 
 @pytest.fixture
@@ -45,13 +49,18 @@ def slots(model: TinyVla) -> SlotArrays:
             leftover_steps=9 + slot if tied else 0,
             commitment_steps=2 + slot if tied else 0,
         )
-    model.bind(slots)
+    model.bind(slots, _PLAN)
     return slots
+
+
+def _run(model: TinyVla, stage: Stage, slot_ids: Sequence[int]) -> Refusals:
+    """Run a stage; every slot has the state of its number."""
+    return model.run(stage, Batch(slot_ids=tuple(slot_ids), state_ids=tuple(slot_ids)))
 
 
 def _answer(model: TinyVla, slots: SlotArrays, slot_ids: Sequence[int]) -> Actions:
     for stage in Stage:
-        model.run(stage, slot_ids)
+        assert not _run(model, stage, slot_ids)
     return slots.actions[list(slot_ids)].copy()
 
 
@@ -67,8 +76,8 @@ def test_same_request_gets_the_same_answer_whatever_the_global_seed(
 ) -> None:
     first = _answer(model, slots, [0])
     torch.manual_seed(1)
-    other = TinyVla(seed=0)
-    other.bind(slots)
+    other = TinyVla()
+    other.bind(slots, _PLAN)
     np.testing.assert_array_equal(_answer(other, slots, [0]), first)
 
 
@@ -80,8 +89,8 @@ def test_making_a_model_leaves_the_global_generator_alone() -> None:
 
 def test_another_seed_is_another_model(model: TinyVla, slots: SlotArrays) -> None:
     first = _answer(model, slots, [0])
-    other = TinyVla(seed=1)
-    other.bind(slots)
+    other = TinyVla(ModelOptions(seed=1))
+    other.bind(slots, _PLAN)
     assert np.abs(_answer(other, slots, [0]) - first).max() > 1e-2
 
 
@@ -159,13 +168,20 @@ def test_stages_of_different_slots_run_at_once_as_they_do_one_by_one(
         with ThreadPoolExecutor(max_workers=3) as lanes:
             for beat in range(_SLOTS + 2):  # a pipeline: at each beat three slots, three stages
                 running = [
-                    lanes.submit(model.run, stage, [beat - stage])
+                    lanes.submit(_run, model, stage, [beat - stage])
                     for stage in Stage
                     if 0 <= beat - stage < _SLOTS
                 ]
                 for unit in running:
                     unit.result()
         np.testing.assert_allclose(slots.actions, serial, atol=1e-5)
+
+
+def _refused(model: TinyVla, text: str) -> None:
+    """Assert that Prefill refuses slot 0 and says why."""
+    found: Rejected = _run(model, Stage.PREFILL, [0])[0]
+    assert found.reason is Reason.REJECTED_INSTRUCTION
+    assert text in found.detail
 
 
 def test_longest_instruction_of_the_contract_fits(model: TinyVla, slots: SlotArrays) -> None:
@@ -183,49 +199,63 @@ def test_prompt_that_does_not_fit_is_refused_and_not_cut(
         **{field.name: getattr(slots, field.name) for field in fields(slots)}
         | {'instruction': longer.instruction, 'instruction_bytes': longer.instruction_bytes}
     )
-    model.bind(roomy)
-    with pytest.raises(Rejected, match=r'room for 192; shorten the instruction of 400') as caught:
-        model.run(Stage.PREFILL, [0])
-    assert caught.value.reason is Reason.REJECTED_INSTRUCTION
+    model.bind(roomy, _PLAN)
+    _refused(model, 'room for 192; shorten the instruction of 400')
 
 
 def test_instruction_that_is_not_utf8_is_refused(model: TinyVla, slots: SlotArrays) -> None:
     slots.instruction[0, :2] = 0xFF
-    with pytest.raises(Rejected, match='not UTF-8'):
-        model.run(Stage.PREFILL, [0])
+    _refused(model, 'not UTF-8')
 
 
 def test_warm_up_leaves_slots_and_state_as_they_were(model: TinyVla, slots: SlotArrays) -> None:
-    model.run(Stage.VIT, [0])
-    model.run(Stage.PREFILL, [0])
+    _run(model, Stage.VIT, [0])
+    _run(model, Stage.PREFILL, [0])
     watched = (slots.images[0], slots.images[2], slots.state, slots.instruction)
     before = [array.tobytes() for array in watched]
     slots.actions[0] = 7
     model.warm_up()
     assert [array.tobytes() for array in watched] == before
     assert (slots.actions[0] == 7).all()
-    model.run(Stage.ACTION, [0])
+    _run(model, Stage.ACTION, [0])
     continued = slots.actions[0].copy()
     np.testing.assert_array_equal(_answer(model, slots, [0])[0], continued)
 
 
 def test_unbound_model_says_so() -> None:
     with pytest.raises(ModelError, match=r'bind\(\)'):
-        TinyVla().run(Stage.VIT, [0])
+        _run(TinyVla(), Stage.VIT, [0])
 
 
 def test_slots_of_another_contract_are_refused(model: TinyVla) -> None:
     other = replace(echo_contract(), joint_names=('waist', 'elbow', 'gripper'))
     with pytest.raises(ConfigError, match=r'\(16, 3\)'):
-        model.bind(empty_slots(other, 1))
+        model.bind(empty_slots(other, 1), _PLAN)
 
 
 def test_model_starts_without_the_compiler_of_torch() -> None:
     """An engine must be back within seconds, and loading torch._dynamo alone takes three."""
     code = (
         'import sys\n'
+        'from xinfer_ros.core.batch import LanePlan\n'
+        'from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes\n'
         'from xinfer_ros.models.tiny import TinyVla\n'
-        'TinyVla(0)\n'
+        'model = TinyVla()\n'
+        'memory = bytearray(slot_memory_bytes(model.contract, 1))\n'
+        'slots = slot_arrays(model.contract, 1, memoryview(memory))\n'
+        'model.bind(slots, LanePlan(num_states=1))\n'
+        'model.warm_up()\n'
         "sys.exit('torch._dynamo' in sys.modules)"
     )
     assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
+
+
+def test_narrow_weights_give_nearly_the_same_answers(model: TinyVla, slots: SlotArrays) -> None:
+    """Requests differ by radians from each other, so a mixed-up answer would not pass."""
+    expected = _answer(model, slots, range(_SLOTS))
+    narrow = TinyVla(ModelOptions(dtype='bfloat16'))
+    narrow.bind(slots, _PLAN)
+    found = _answer(narrow, slots, range(_SLOTS))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=0.5)
+    assert (found != expected).any()
+    assert np.abs(expected[0] - expected[2:]).max(axis=(1, 2)).min() > 1.0

@@ -73,11 +73,11 @@ def add_commands(commands: Commands) -> None:
 
 
 def _ablate(arguments: argparse.Namespace) -> int:
-    from xinfer_ros.config import settings_from
     from xinfer_ros.engine.stage_times import stage_times
     from xinfer_ros.fleet.ablation import ablate, switched
     from xinfer_ros.fleet.plots import range_plot
     from xinfer_ros.fleet.records import output_file, write_lists
+    from xinfer_ros.setting import settings_from
 
     given = {
         'model': arguments.model,

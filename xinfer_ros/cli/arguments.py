@@ -8,8 +8,8 @@ from dataclasses import Field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from xinfer_ros.config import nearest
 from xinfer_ros.errors import ConfigError
+from xinfer_ros.setting import nearest
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction['OneLineParser']

@@ -7,8 +7,9 @@ from typing import Any
 
 from xinfer_ros.cli.arguments import Commands, ExampleFormatter, file_path, whole_number
 from xinfer_ros.cli.console import RoundProgress, output_console
-from xinfer_ros.config import ServerConfig, settings_from
+from xinfer_ros.config import ServerConfig
 from xinfer_ros.errors import ConfigError
+from xinfer_ros.setting import settings_from
 
 MAX_WORKERS = 8
 MAX_BATCH = 8
@@ -38,7 +39,7 @@ a second fit that is compared with the rest: the fit error."""
 EPILOG = """\
 how long it takes:
   a round makes (V + 1)(P + 1)(A + 1) - 1 short runs for --workers V P A, and a few for batches;
-  each runs at least ten units of the slowest stage. The tiny model on two cores takes about two
+  each lasts until one stage has run ten units. The tiny model on two cores takes two to three
   minutes. Each further worker multiplies the runs, so there are no more than the device can use:
   by default 1 1 1 on a CPU, where a stage keeps a core busy, and 2 2 3 on a GPU.
   Leave the machine alone meanwhile; the table says if it was disturbed.

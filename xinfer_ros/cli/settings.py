@@ -7,7 +7,8 @@ from rich.table import Table
 
 from xinfer_ros.cli.arguments import Commands
 from xinfer_ros.cli.console import output_console
-from xinfer_ros.config import ExecutorConfig, ReplayConfig, ServerConfig, describe
+from xinfer_ros.config import ExecutorConfig, ReplayConfig, ServerConfig
+from xinfer_ros.setting import describe
 
 SETTINGS = {'server': ServerConfig, 'executor': ExecutorConfig, 'replay': ReplayConfig}
 

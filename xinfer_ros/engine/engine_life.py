@@ -10,7 +10,7 @@ from typing import Protocol
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.slot import SlotArrays
-from xinfer_ros.engine.health import HangWatch, told_by
+from xinfer_ros.engine.health import ExitCode, HangWatch, told_by
 from xinfer_ros.engine.link import EngineLink
 from xinfer_ros.engine.records import Beat, Done, Dropped, Ready, Record
 from xinfer_ros.engine.settings import EngineSettings
@@ -220,6 +220,9 @@ class EngineWatch:
                 short_lives += 1
                 if not self._is_closing:
                     log.error('%s (%s)', error, told_by(link.returncode))
+                if link.returncode == ExitCode.REFUSED:  # another try would end the same
+                    self._gave_up('the engine refuses the settings; its log above says why')
+                    return
                 continue
             born_ns = self._clock.now_ns()
             events.engine_ready(life)

@@ -19,6 +19,7 @@ class ExitCode(IntEnum):
 
     OK = 0
     FAILED = 1
+    REFUSED = 2
     HUNG = 3
     DEVICE_LOST = 4
     OUT_OF_MEMORY = 5
@@ -30,6 +31,7 @@ class ExitCode(IntEnum):
         return {
             ExitCode.OK: 'it was told to',
             ExitCode.FAILED: 'its log above says why',
+            ExitCode.REFUSED: 'its settings can not be served; its log above says what to mend',
             ExitCode.HUNG: 'a unit did not end in time; look for a hung driver or a busy host',
             ExitCode.DEVICE_LOST: 'the device reported an error that only a new process cures',
             ExitCode.OUT_OF_MEMORY: 'the device ran out of memory; lower max_in_stages or the '

@@ -26,6 +26,7 @@ from xinfer_ros.engine.records import (
     encode,
 )
 from xinfer_ros.engine.settings import EngineSettings
+from xinfer_ros.errors import ConfigError
 from xinfer_ros.models.device_error import classify
 from xinfer_ros.models.registry import make_model, preload
 from xinfer_ros.predict.calibration import Calibration
@@ -134,6 +135,9 @@ def main() -> None:
         serve(settings, link)
     except (BrokenPipeError, ConnectionResetError):
         log.info('the front end is gone')
+    except ConfigError as error:
+        log.error('%s', error)
+        os._exit(ExitCode.REFUSED)
     except EngineFailure as failure:
         log.error('the engine process ends: %s', failure)
         os._exit(failure.code)

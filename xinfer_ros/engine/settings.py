@@ -10,7 +10,8 @@ import numpy as np
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.batch import ByStage, LanePlan
 from xinfer_ros.models.options import ModelOptions
-from xinfer_ros.predict.calibration import Calibration, load_calibration
+from xinfer_ros.predict.calibration import Calibration
+from xinfer_ros.predict.matching import serving_calibration
 
 SPARE_SLOTS = 4  # for requests that were superseded while they ran
 HUNG_STAGES = 20  # a unit that takes this many times the slowest stage is taken for hung
@@ -57,7 +58,7 @@ class EngineSettings:
 
         :raises ConfigError: if there is none, or it is not good
         """
-        calibration = load_calibration(self.config.calibration or self.config.model)
+        calibration = serving_calibration(self.config.calibration, self.config.model)
         calibration = dataclasses.replace(calibration, reserved_ms=self.config.reserved_s * 1e3)
         if self.config.stage_concurrency:
             return calibration

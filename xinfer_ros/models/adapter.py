@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Protocol
 
 from xinfer_ros.core.batch import Batch, LanePlan
+from xinfer_ros.core.chunk import Commitment
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.core.stage import Stage
@@ -62,14 +63,8 @@ class StagedModel(Protocol):
 
 def frozen_steps(slots: SlotArrays, slot: int, max_commitment_steps: int) -> int:
     """Return the rows of the next chunk that must equal the leftover: ``d``, clamped [steps]."""
-    return max(
-        0,
-        min(
-            int(slots.commitment_steps[slot]),
-            int(slots.leftover_steps[slot]),
-            max_commitment_steps,
-        ),
-    )
+    commitment, leftover = int(slots.commitment_steps[slot]), int(slots.leftover_steps[slot])
+    return Commitment.of(commitment, leftover, max_commitment_steps).frozen_steps
 
 
 @contextmanager

@@ -129,7 +129,7 @@ class MarkedTokenizer:
     @property
     def vocabulary(self) -> int:
         """Return the number of ids; all are below."""
-        return max(self.rest.vocabulary, max(self.words.values()) + 1)
+        return max(self.rest.vocabulary, max(self.words.values(), default=-1) + 1)
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of ``text``, without a begin-of-sequence."""

@@ -8,11 +8,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, cast
 
-from xinfer_ros.config import nearest
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.models.adapter import StagedModel
 from xinfer_ros.models.options import ModelOptions
+from xinfer_ros.setting import nearest
 
 CONFIG_FILE = 'config.json'
 SETTINGS_FILE = 'xinfer.json'

@@ -148,11 +148,11 @@ class RmsNorm(nn.Module):
     def __init__(self, width: int, offset: float = 1.0, epsilon: float = _EPSILON) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(width))
-        self._offset, self._epsilon = offset, epsilon
+        self.offset, self._epsilon = offset, epsilon
 
     def forward(self, x: Tensor) -> Tensor:
         """Return an array like ``x``."""
-        return normalise_rms(x, self._offset + self.weight.float(), self._epsilon).to(x.dtype)
+        return normalise_rms(x, self.offset + self.weight.float(), self._epsilon).to(x.dtype)
 
 
 def norm_of(config: GemmaConfig) -> RmsNorm:

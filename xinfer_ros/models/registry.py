@@ -63,7 +63,10 @@ def preload(name: str) -> None:
     """Import what a model needs, without making it; an unknown name imports nothing."""
     if name == 'tiny':
         import_module('xinfer_ros.models.tiny')
-    elif name not in _makers() and not name.startswith(('table:', PREFIX)) and is_folder(name):
+    elif name.startswith(PREFIX):
+        with suppress(ImportError):  # likewise
+            import_module(name.removeprefix(PREFIX).partition(':')[0])
+    elif name not in _makers() and not name.startswith('table:') and is_folder(name):
         with suppress(ConfigError):  # what is wrong with it is said when the model is made
             family_of(existing_folder(name))
 

@@ -210,7 +210,7 @@ class SmolVla(nn.Module):
 
         :param cache: ``(B, layers, 2, prefix, kv width)`` from ``prefill``; only read, and more
             tokens than ``present`` has are ignored
-        :param present: ``(B, prefix)`` bool from ``prefill``
+        :param present: ``(B, prefix)`` bool from ``prefill``, or 0 and 1
         :param noise: ``(B, H, action_width)``, standard normal
         :param rtc: ties to the leftovers, None for none
         :returns: ``(B, H, action_width)`` float32
@@ -223,7 +223,7 @@ class SmolVla(nn.Module):
     ) -> Tensor:
         if self._time_terms is None:
             raise RuntimeError('fix_times() must be called once after the weights are loaded')
-        terms, width = self._time_terms, self.config.expert.hidden
+        terms, width, present = self._time_terms, self.config.expert.hidden, present > 0
         prefix = self._prefix(cache[..., : present.shape[1], :], present, noise.shape[1])
         row_weight = self.action_time_mlp_in.weight[:, :width]
 

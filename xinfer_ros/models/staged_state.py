@@ -16,6 +16,7 @@ from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError, ModelError, Rejected
 from xinfer_ros.models.adapter import Refusals, frozen_steps, preserved_slot, write_sample
 from xinfer_ros.models.family import FamilySizes, StateVla
+from xinfer_ros.models.flow import RtcInputs
 from xinfer_ros.models.processor import Processor, Rows
 from xinfer_ros.models.rtc import RtcOptions
 from xinfer_ros.models.ties import Ties
@@ -187,7 +188,7 @@ class StagedStateVla:
             bound.cache[ids],
             bound.marks[ids],
             self._on_device(self._noise(slots.seed[slot_ids])),
-            self._ties.inputs(slots, slot_ids, self._like.new_zeros(0, dtype=torch.float32)),
+            self._rtc(slots, slot_ids),
         )
         found = chunk[..., : self.contract.action_dim].cpu().numpy()
         for row, slot in enumerate(slot_ids):
@@ -195,6 +196,20 @@ class StagedStateVla:
             frozen = frozen_steps(slots, slot, self.contract.max_commitment_steps)
             actions[:frozen] = slots.leftover[slot, :frozen]
             slots.actions[slot] = actions
+
+    def _rtc(self, slots: SlotArrays, slot_ids: list[int]) -> RtcInputs | None:
+        """Return the ties of a batch, None if no request is tied."""
+        ties, options = self._ties.arrays(slots, slot_ids), self._options.rtc
+        frozen = ties.frozen.any()
+        if not frozen and not ties.weights.any():
+            return None
+        return RtcInputs(
+            previous=self._on_device(ties.previous),
+            weights=self._on_device(ties.weights),
+            frozen=self._on_device(ties.frozen) if frozen else None,
+            max_gain=options.max_gain,
+            jacobian=options.jacobian,
+        )
 
     def _noise(self, seeds: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
         """Return ``(B, H, action_width)``; a request's noise depends on its seed alone."""

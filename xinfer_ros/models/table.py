@@ -13,11 +13,11 @@ from xinfer_ros.errors import ConfigError
 from xinfer_ros.models.adapter import Refusals
 from xinfer_ros.models.aloha import aloha_contract
 from xinfer_ros.models.echo import EchoModel
-from xinfer_ros.predict.calibration import Calibration, load_calibration
+from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.device import Executing, SimulatedDevice
+from xinfer_ros.predict.matching import serving_calibration
 
 MS = 1_000_000
-DEFAULT_CALIBRATION = 'paper'
 INSTRUCTION_BYTES = 400
 Wait = Callable[[threading.Condition, int], None]
 
@@ -143,11 +143,6 @@ class TableModel:
         """Do nothing: the first run is as fast as any."""
 
 
-def calibration_of(name: str) -> str:
-    """Return the calibration of a table model: ``table`` or ``table:CALIBRATION``."""
-    return name.partition(':')[2] or DEFAULT_CALIBRATION
-
-
 def make_table_model(name: str) -> TableModel:
     """
     Return a table model on the steady clock, for the robot of the shipped episodes.
@@ -155,6 +150,6 @@ def make_table_model(name: str) -> TableModel:
     :param name: ``table``, or ``table:`` and a shipped calibration or a .json file
     :raises ConfigError: if there is no such calibration, or it is not good
     """
-    calibration = load_calibration(calibration_of(name))
+    calibration = serving_calibration('', name)
     contract = aloha_contract('table', INSTRUCTION_BYTES)
     return TableModel(contract, calibration, MonotonicClock())

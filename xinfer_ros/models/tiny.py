@@ -75,20 +75,18 @@ def seeded_pi05(config: Pi05Config, seed: int) -> Pi05:
 
     :param seed: of a generator of its own; the global one is neither read nor moved
     """
-    return drawn_pi05(config, torch.Generator().manual_seed(seed))
-
-
-def drawn_pi05(
-    config: Pi05Config, generator: torch.Generator, dtype: torch.dtype = torch.float32
-) -> Pi05:
-    """
-    Return a model with random weights, its times fixed.
-
-    :param generator: draws them, on its device; no other is read or moved
-    :param dtype: of the weights
-    """
     with torch.device('meta'):  # no initialisation, hence no draw from the global generator
-        model = Pi05(config).to(dtype)
+        model = Pi05(config)
+    return drawn(model, torch.Generator().manual_seed(seed))
+
+
+def drawn(model: Pi05, generator: torch.Generator) -> Pi05:
+    """
+    Give a model random weights on the generator's device, and fix its times.
+
+    :param model: made on the meta device, of any type of weights
+    :param generator: the only one that is read or moved
+    """
     model.to_empty(device=generator.device)
     with torch.no_grad():
         for module in model.modules():

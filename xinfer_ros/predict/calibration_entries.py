@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from xinfer_ros.config import nearest
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.predict.rate_table import Counts, Demands, Rates
+from xinfer_ros.setting import nearest
 
 FORMAT = 2
 REQUIRED = frozenset({

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from xinfer_ros.config import ExecutorConfig, ReplayConfig, ServerConfig
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.predict.calibration import load_calibration
+from xinfer_ros.predict.matching import serving_calibration
 from xinfer_ros.ros.params_file import check_sections, files_for, resolve
 
 SERVER_NAME, SERVER_NAMESPACE = 'xinfer_server', '/fleet'
@@ -90,7 +90,7 @@ def fleet_nodes(plan: FleetPlan) -> list[NodeSpec]:
     for path in plan.files:
         check_sections(path, [server, *of_robots], complete=True)
     config = resolve(ServerConfig, server, plan.files, plan.server)
-    load_calibration(config.calibration or config.model)
+    serving_calibration(config.calibration, config.model)
     for name in of_robots:
         kind = ExecutorConfig if name.endswith('/executor') else ReplayConfig
         resolve(kind, name, plan.files, {})

@@ -8,7 +8,7 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.clock import Clock, ClockType
 from rclpy.parameter import Parameter
 
-from xinfer_ros.config import allowed
+from xinfer_ros.setting import allowed
 
 _TYPES = {
     bool: Parameter.Type.BOOL,

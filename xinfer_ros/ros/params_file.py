@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import yaml
 
-from xinfer_ros.config import settings_from
 from xinfer_ros.errors import ConfigError
+from xinfer_ros.setting import settings_from
 
 SettingsT = TypeVar('SettingsT')
 ROS_OWN = ('use_sim_time', 'start_type_description_service', 'qos_overrides', 'autostart_node')

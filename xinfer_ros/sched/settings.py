@@ -4,11 +4,11 @@
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
-from xinfer_ros.config import nearest
 from xinfer_ros.core.request import RETRY_FLOOR_NS
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.rate_table import Counts
+from xinfer_ros.setting import nearest
 
 # of the numbers that are not simply at least 0
 _BOUNDS = {

@@ -4,7 +4,7 @@
 import numpy as np
 
 from xinfer_ros.core.stage import Stage
-from xinfer_ros.sim.device import Executing, SimulatedDevice
+from xinfer_ros.predict.device import Executing, SimulatedDevice
 
 MS = 1_000_000
 
