@@ -93,3 +93,19 @@ def test_weights_of_pi0_are_refused_by_name(tmp_path: Path) -> None:
     save_file(weights, folder / 'model.safetensors')
     with pytest.raises(ConfigError, match=r'weights of π0; this version serves π0\.5'):
         read(folder)
+
+
+@pytest.mark.parametrize(
+    ('told', 'prompt'),
+    [
+        ('unpadded', f'Task: x, State: {" ".join(["128"] * 7)};\nAction: '),
+        ('padded', f'Task: x, State: {" ".join(["128"] * 32)};\nAction: '),
+        ('absent', 'x\n'),
+    ],
+)
+def test_owner_says_how_the_state_is_told(tmp_path: Path, told: str, prompt: str) -> None:
+    folder = openpi_folder(tmp_path / 'towels')
+    write_settings(folder, **TINY, state_prompt=told)
+    found = read(folder).processor.state_prompt
+    # a little above the middle: openpi's margin puts the middle itself a little below
+    assert found.text('x', np.full(7, 0.004, np.float32)) == prompt

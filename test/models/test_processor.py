@@ -53,6 +53,11 @@ def test_state_is_padded_first_for_checkpoints_trained_so(slots: SlotArrays) -> 
     assert _text(processor.prompt(slots, 0)) == 'Task: fold it, State: 255 255 128 128;\nAction: '
 
 
+def test_state_is_left_out_for_checkpoints_trained_so(slots: SlotArrays) -> None:
+    processor = replace(_PROCESSOR, state_prompt=replace(_PROMPT, state_width=None))
+    assert _text(processor.prompt(slots, 0)) == 'fold it\n'
+
+
 def test_leftover_is_relative_to_the_state_of_this_observation(slots: SlotArrays) -> None:
     slots.leftover[0] = slots.state[0]
     slots.leftover[0, 3:] += np.array([0.5, 0.2], np.float32)

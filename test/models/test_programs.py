@@ -130,6 +130,31 @@ def test_graph_of_the_largest_batch_serves_all_batches_and_workers() -> None:
     assert programs.num_recorded == made
 
 
+def test_batch_for_which_the_shared_graph_fails_has_one_of_its_own() -> None:
+    recorder = Traces()
+
+    def recipe(stage: Stage, batch: int, room: int) -> Recipe:
+        def total(x: Tensor, out: Tensor) -> Tensor:
+            return out.copy_(x.view(len(x), 2, -1).sum((1, 2)))  # len() is a number, not a size
+
+        return Recipe(
+            function=total,
+            state=(),
+            inputs=(Field(name='x', shape=(batch, 4), dtype=np.float32),),
+            outputs=(Field(name='total', shape=(batch,), dtype=np.float32),),
+        )
+
+    plan = LanePlan(num_states=1, max_batch=(3, 1, 1), workers=(2, 1, 1))
+    programs = Programs(plan, (8,), recorder, recipe)
+    assert recorder.num_recorded == 3 + 1 + 1
+    for batch in (1, 2, 3):
+        program = programs.find(Stage.VIT, batch, 0, 1)
+        program.inputs['x'][:] = np.arange(batch * 4).reshape(batch, 4)
+        program.run()
+        np.testing.assert_array_equal(program.outputs['total'], program.inputs['x'].sum(1))
+    assert recorder.num_recorded == 5
+
+
 def test_workers_do_not_share_inputs_or_outputs() -> None:
     """SL-01: two units of one stage at once."""
     programs = _programs(Traces(), torch.zeros(4, 5))

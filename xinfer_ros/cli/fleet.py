@@ -5,11 +5,13 @@ import argparse
 import os
 from pathlib import Path
 
+import yaml
 from rich.console import Console
 
-from xinfer_ros.cli.arguments import Commands, seconds, whole_number
+from xinfer_ros.cli.arguments import Commands, ExampleFormatter, seconds, whole_number
 from xinfer_ros.cli.console import output_console
 from xinfer_ros.core.clock import MonotonicClock
+from xinfer_ros.errors import ConfigError
 from xinfer_ros.ros.node_list import DEFAULT_ROBOTS, ROBOTS_PER_PROCESS
 
 
@@ -21,8 +23,9 @@ def add_commands(commands: Commands) -> None:
         description='Runs the node list of fleet.launch.py without ros2 launch: a server and '
         'robots that replay recorded episodes, with a live table. Exit code 0 if no robot starved '
         'after the warm-up and every request was answered, 1 if not, 2 if a setting is wrong.',
-        epilog='example: xinfer fleet --robots 8 --duration 60',
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        epilog='examples:\n  xinfer fleet --robots 8 --duration 60\n'
+        '  xinfer fleet --set scheduling_policy=xinfer --set record_run=run.npz',
+        formatter_class=ExampleFormatter,
     )
     fleet.add_argument(
         '--robots', type=whole_number(1, 128), default=DEFAULT_ROBOTS, help='number of robots'
@@ -37,7 +40,14 @@ def add_commands(commands: Commands) -> None:
         '--params-file', action='append', type=Path, default=[], metavar='FILE',
         help='ROS parameter file, stronger than the shipped ones; repeat for more',
     )  # fmt: skip
-    fleet.add_argument('--model', choices=('tiny', 'echo'), default=None, help='model to serve')
+    fleet.add_argument(
+        '--model', default='', metavar='NAME|FOLDER', help='model to serve; xinfer models'
+    )
+    fleet.add_argument(
+        '--set', action='append', default=[], metavar='KEY=VALUE',
+        help='a setting of the server, stronger than every file; repeat for more; '
+        'xinfer settings server',
+    )  # fmt: skip
     fleet.add_argument(
         '--robots-per-process', type=whole_number(1, 64), default=ROBOTS_PER_PROCESS,
         help='robots that share a process',
@@ -75,6 +85,17 @@ def _isolate() -> None:
     os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 101))
 
 
+def _server_settings(arguments: argparse.Namespace) -> dict[str, object]:
+    """Return what the command line says of the server; values as YAML reads them, as in files."""
+    found: dict[str, object] = {'model': arguments.model} if arguments.model else {}
+    for pair in arguments.set:
+        key, equals, text = pair.partition('=')
+        if not equals:
+            raise ConfigError(f'--set {pair}: KEY=VALUE is needed')
+        found[key] = yaml.safe_load(text) if text else ''
+    return found
+
+
 def _fleet(arguments: argparse.Namespace) -> int:
     _isolate()
     from xinfer_ros.episodes.bag import find_bag, shipped_bags
@@ -94,7 +115,7 @@ def _fleet(arguments: argparse.Namespace) -> int:
         bags=tuple(str(find_bag(bag, shipped)) for bag in bags),
         files=(*(config / name for name in CONFIG_FILES), *arguments.params_file),
         robots_per_process=arguments.robots_per_process,
-        server={'model': arguments.model} if arguments.model else {},
+        server=_server_settings(arguments),
     )
     specs = fleet_nodes(plan)
     run_plan = RunPlan(

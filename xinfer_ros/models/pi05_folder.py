@@ -28,7 +28,12 @@ from xinfer_ros.models.pi05_sizes import Untold, inferred_config
 from xinfer_ros.models.processor import Pi05Processor, StatePrompt
 from xinfer_ros.models.rtc import Jacobian, RtcMode, RtcOptions, resolved_rtc
 from xinfer_ros.models.staged import ServingOptions, StagedPi05
-from xinfer_ros.models.tokenizer import ByteTokenizer, Tokenizer, longest_state_prompt_bytes
+from xinfer_ros.models.tokenizer import (
+    ByteTokenizer,
+    Tokenizer,
+    longest_state_prompt_bytes,
+    stateless_prompt,
+)
 from xinfer_ros.models.tokenizer_files import folder_tokenizer
 from xinfer_ros.models.weight_files import WeightFiles
 
@@ -198,7 +203,10 @@ def _instruction_bytes(folder: Path, prompt: StatePrompt) -> int:
     """Return how long an instruction may be; one that a byte tokenizer takes always fits."""
     if not isinstance(prompt.tokenizer, ByteTokenizer):
         return _INSTRUCTION_BYTES
-    fixed = 1 + longest_state_prompt_bytes(prompt.statistics.dim, prompt.state_width)
+    width = prompt.state_width
+    fixed = 1 + len(stateless_prompt(''))
+    if width is not None:
+        fixed = 1 + longest_state_prompt_bytes(prompt.statistics.dim, width)
     if fixed >= prompt.tokens:
         raise ConfigError(
             f'{folder}: the state alone needs {fixed} tokens of the prompt, there is room for '

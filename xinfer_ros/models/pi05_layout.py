@@ -10,7 +10,7 @@ from xinfer_ros.models.normalise import Statistics
 PROMPT_TOKENS = 200
 NUM_STEPS = 10
 STATE_WIDTH = 32
-UNPADDED, PADDED = 'unpadded', 'padded'
+UNPADDED, PADDED, ABSENT = 'unpadded', 'padded', 'absent'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +20,8 @@ class Pi05Settings:
     vision_heads: int | None = owner_setting(int, 'heads of the vision tower')
     kv_heads: int | None = owner_setting(int, 'key heads of the decoders, 1 if not said')
     state_prompt: str | None = owner_setting(
-        str, 'whether the state was padded before it was written into the prompt',
-        choices=(UNPADDED, PADDED),
+        str, 'how the state is written into the prompt',
+        choices=(UNPADDED, PADDED, ABSENT),
     )  # fmt: skip
     joint_names: tuple[str, ...] | None = owner_setting(list, 'the joints, in the order of rows')
     cameras: tuple[str | None, ...] | None = owner_setting(
@@ -39,6 +39,16 @@ class Pi05Settings:
     norm_stats: str | None = owner_setting(str, 'which folder of assets/ to take (openpi)')
 
 
+def told_width(told: str, width: int) -> int | None:
+    """
+    Return to which width a state is padded in the prompt.
+
+    :param told: ``state_prompt`` of the owner
+    :param width: of the model's state
+    """
+    return {UNPADDED: 0, PADDED: width, ABSENT: None}[told]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pi05Layout:
     """
@@ -53,7 +63,8 @@ class Pi05Layout:
     :param joint_names: None if no file tells
     :param state: statistics of the state
     :param action_space: how the model sees actions
-    :param state_width: the state is padded with zeros to this width in the prompt, 0: it is not
+    :param state_width: the state is padded with zeros to this width in the prompt, 0: it is not,
+        None: it is not in the prompt
     :param prompt_tokens: room for a prompt
     :param trained_steps: longest hard prefix of the training, 0 for none
     :param tokenizer_places: folders that may hold the tokenizer, relative
@@ -69,7 +80,7 @@ class Pi05Layout:
     joint_names: tuple[str, ...] | None
     state: Statistics
     action_space: ActionSpace
-    state_width: int
+    state_width: int | None
     prompt_tokens: int
     trained_steps: int = 0
     tokenizer_places: tuple[str, ...] = ()

@@ -26,6 +26,7 @@ from xinfer_ros.models.pi05_layout import (
     STATE_WIDTH,
     Pi05Layout,
     Pi05Settings,
+    told_width,
 )
 
 _RENAME, _RELATIVE = 'rename_observations_processor', 'relative_actions_processor'
@@ -108,11 +109,11 @@ def _count(config: Mapping[str, Any], name: str, default: int, path: Path) -> in
 
 def _state_width(
     before: Steps, config: Mapping[str, Any], settings: Pi05Settings
-) -> tuple[int, tuple[str, ...]]:
+) -> tuple[int | None, tuple[str, ...]]:
     """Return to which width the state is padded in the prompt, and what had to be assumed."""
     width = int(config.get('max_state_dim', STATE_WIDTH))
     if settings.state_prompt is not None:
-        return (width if settings.state_prompt == PADDED else 0), ()
+        return told_width(settings.state_prompt, width), ()
     if _RELATIVE in before.by_name:  # only versions that do not pad write this step
         return 0, ()
     return 0, (

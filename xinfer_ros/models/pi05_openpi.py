@@ -14,11 +14,12 @@ from xinfer_ros.models.folder import CONFIG_FILE, SETTINGS_FILE, read_object
 from xinfer_ros.models.normalise import QuantileStatistics
 from xinfer_ros.models.pi05_layout import (
     NUM_STEPS,
-    PADDED,
     PROMPT_TOKENS,
     STATE_WIDTH,
+    UNPADDED,
     Pi05Layout,
     Pi05Settings,
+    told_width,
 )
 
 CAMERAS = ('base_0_rgb', 'left_wrist_0_rgb', 'right_wrist_0_rgb')
@@ -67,7 +68,7 @@ def read_openpi(folder: Path, config: Mapping[str, Any], settings: Pi05Settings)
         action_space=ActionSpace(
             statistics=actions.selected(dim), relative=_relative(settings, dim)
         ),
-        state_width=STATE_WIDTH if settings.state_prompt == PADDED else 0,
+        state_width=told_width(settings.state_prompt or UNPADDED, STATE_WIDTH),
         prompt_tokens=PROMPT_TOKENS,
         warnings=_warnings(settings),
     )

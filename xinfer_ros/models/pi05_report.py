@@ -129,6 +129,8 @@ _DECODER_SIZES = ('layers', 'hidden', 'mlp', 'heads', 'head_dim', 'kv_heads')
 
 def _state_words(found: Pi05Folder) -> str:
     width = found.layout.state_width
+    if width is None:
+        return 'not told'
     return f'padded to {width} numbers' if width else 'as many numbers as joints'
 
 

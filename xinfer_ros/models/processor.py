@@ -11,7 +11,7 @@ from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.models.actions import ActionSpace
 from xinfer_ros.models.normalise import Statistics
-from xinfer_ros.models.tokenizer import Tokenizer, state_prompt
+from xinfer_ros.models.tokenizer import Tokenizer, state_prompt, stateless_prompt
 
 Rows = npt.NDArray[np.float32]
 
@@ -68,12 +68,13 @@ def instruction_text(slots: SlotArrays, slot: int) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatePrompt:
     """
-    A prompt that tells the instruction and the state.
+    A prompt that tells the instruction and, if the model was trained so, the state.
 
     :param statistics: of the state
     :param tokenizer: makes ids of the text
     :param tokens: room for the prompt; a longer one is refused, never cut
-    :param state_width: the state is padded with zeros to this width, 0 for no padding
+    :param state_width: the state is padded with zeros to this width, 0 for no padding; None for a
+        prompt that does not tell the state
     :param vocabulary: ids that the model knows; a tokenizer may have more, None: it has not
     :param model_name: for error texts
     """
@@ -81,7 +82,7 @@ class StatePrompt:
     statistics: Statistics
     tokenizer: Tokenizer
     tokens: int
-    state_width: int = 0
+    state_width: int | None = 0
     vocabulary: int | None = None
     model_name: str
 
@@ -91,6 +92,8 @@ class StatePrompt:
 
         :param state: ``(action_dim,)`` robot units
         """
+        if self.state_width is None:
+            return stateless_prompt(instruction)
         return state_prompt(instruction, self.statistics.normalise(state), self.state_width)
 
     def ids(self, instruction: str, state: Rows) -> list[int]:

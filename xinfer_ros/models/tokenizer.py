@@ -55,6 +55,15 @@ def cleaned(instruction: str) -> str:
     return instruction.strip().replace('_', ' ').replace('\n', ' ')
 
 
+def stateless_prompt(instruction: str) -> str:
+    """
+    Return the prompt of a π0.5 that was trained without the state in it.
+
+    Source: openpi, ``discrete_state_input`` False.
+    """
+    return f'{cleaned(instruction)}\n'
+
+
 def state_prompt(instruction: str, state: npt.NDArray[np.float32], width: int = 0) -> str:
     """
     Return the prompt of π0.5.

@@ -23,12 +23,15 @@ class Traces:
     There a small operation costs more to call than to do. A graph runs without Python, so it is
     about twice as fast, and the lanes do not wait for each other's interpreter lock. A graph keeps
     nothing between its calls and asks its inputs for their sizes, so that of the largest batch
-    serves every batch and worker of a stage. It is run as it was traced: torch's optimiser would
-    start anew for every size, for no gain without a fuser.
+    serves every batch and worker of a stage; a batch for which it fails has one of its own. It is
+    run as it was traced: torch's optimiser would start anew for every size, for no gain without a
+    fuser.
     """
 
     def __init__(self) -> None:
-        self._graphs: dict[tuple[Stage, int], Function] = {}
+        self._graphs: list[Function] = []
+        self._shared: dict[tuple[Stage, int], Function] = {}
+        self._own: dict[tuple[Stage, int, int], Function] = {}
 
     @property
     def memory(self) -> None:
@@ -45,11 +48,27 @@ class Traces:
         tensors = recipe.tensors(inputs, outputs)
         if recipe.differentiates:
             return lambda: _call(recipe.function, tensors)
-        place = (key.stage, key.prompt_tokens)
-        if place not in self._graphs:
-            self._graphs[place] = _trace(recipe.function, tensors)
-        graph = self._graphs[place]
+        graph = self._graph(key, recipe.function, tensors)
         return lambda: _replay(graph, tensors)
+
+    def _graph(self, key: ProgramKey, function: Function, tensors: tuple[Tensor, ...]) -> Function:
+        """Return the graph of a size, which has run once."""
+        place, size = (key.stage, key.prompt_tokens), (key.stage, key.prompt_tokens, key.batch)
+        if size in self._own:
+            return self._own[size]
+        if place in self._shared:
+            try:
+                _replay(self._shared[place], tensors)
+                return self._shared[place]
+            except RuntimeError:  # the function has read the batch as a number of Python's
+                self._own[size] = self._new(function, tensors)
+                return self._own[size]
+        self._shared[place] = self._new(function, tensors)
+        return self._shared[place]
+
+    def _new(self, function: Function, tensors: tuple[Tensor, ...]) -> Function:
+        self._graphs.append(_trace(function, tensors))
+        return self._graphs[-1]
 
 
 class Direct:
