@@ -188,7 +188,7 @@ def test_malformed_config_is_named(folder: Path, text: str) -> None:
         ({'vision_heads': '4'}, "vision_heads is '4'; allowed: a whole number above 0"),
         ({'vision_heads': 0}, 'vision_heads is 0'),
         ({'vision_heads': True}, 'vision_heads is True'),
-        ({'state_prompt': 'wide'}, "state_prompt is 'wide'; allowed: unpadded or padded or absent"),
+        ({'state_prompt': 'wide'}, "'wide'; allowed: unpadded or padded or absent"),
         ({'joint_names': 'a'}, "joint_names is 'a'; allowed: a list of text"),
         ({'cameras': [1]}, 'cameras is'),
         ({'relative_actions': 'yes'}, 'allowed: true or false'),

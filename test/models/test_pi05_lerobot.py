@@ -176,14 +176,16 @@ def test_files_of_a_version_that_does_not_pad_are_not_padded(folder: Path) -> No
     assert not any('padded' in warning for warning in found.warnings)
 
 
-def test_files_that_may_be_of_a_version_that_padded_give_a_warning(folder: Path) -> None:
+def test_files_of_older_versions_are_padded_with_a_warning(folder: Path) -> None:
+    """LeRobot 0.4 padded, 0.5.0 did not, and their files are alike."""
+
     def drop(found: dict[str, Any]) -> None:
         found['steps'].remove(step(found, 'relative_actions_processor'))
 
     mend(folder / BEFORE, drop)
     found = read(folder)
-    assert found.layout.state_width == 0
-    assert any('"state_prompt": "padded"' in warning for warning in found.warnings)
+    assert found.layout.state_width == 32
+    assert any('"state_prompt": "unpadded"' in warning for warning in found.warnings)
 
 
 def test_owner_says_that_the_state_is_padded(folder: Path) -> None:

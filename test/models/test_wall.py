@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Wall-OSS stages against published code, for the same tiny weights."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +184,20 @@ def test_three_views_are_the_217_tokens_of_868_patches_in_the_paper(config: Wall
     patches = sum(height * width // config.vision.patch**2 for height, width in config.pictures)
     assert (patches, config.picture_tokens) == (868, 217)
     assert config.pictures[0] == (196, 308)
+
+
+def test_published_sizes_fit_together_from_pictures_to_actions() -> None:
+    config, prefix = published_wall_oss_05(), 445
+    with torch.device('meta'):
+        model = Wall(replace(config, num_steps=1))
+        model.fix_times()
+        seen = [model.vit(torch.empty(2, 3, *size)) for size in config.pictures]
+        tokens = torch.zeros(2, prefix, dtype=torch.long)
+        shown = torch.ones(2, 3, dtype=torch.bool)
+        state, noise = torch.empty(2, 26), torch.empty(2, 10, 26)
+        cache, marks = model.prefill(torch.cat(seen, dim=1), shown, tokens, tokens == 0, state)
+        assert cache.shape == (2, 36, 2, prefix, 256)
+        assert model.action(cache, marks, noise).shape == noise.shape
 
 
 def test_vla_2b_has_about_2_billion_weights() -> None:

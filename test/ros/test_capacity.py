@@ -33,7 +33,10 @@ def test_a_robot_beyond_the_capacity_is_refused_with_the_figure_and_the_others_a
     """SC-01 and SC-05 over the wire: a refusal is an answer, and it costs the others nothing."""
     path = tmp_path / 'slow.json'
     save_calibration(DEVICE, path)
-    graph.server('-p', f'calibration:={path}', '-p', 'admission_share:=1.2')
+    graph.server(
+        '-p', f'calibration:={path}', '-p', 'calibration_mismatch:=warn',
+        '-p', 'admission_share:=1.2',
+    )  # fmt: skip
     robots = [ScriptedRobot(graph, name) for name in ('r0', 'r1', 'r2')]
     for robot in robots:
         robot.register()
@@ -55,7 +58,9 @@ def test_a_robot_beyond_the_capacity_is_refused_with_the_figure_and_the_others_a
 def test_without_admission_everybody_is_served(graph: Graph, tmp_path: Path) -> None:
     path = tmp_path / 'slow.json'
     save_calibration(DEVICE, path)
-    graph.server('-p', f'calibration:={path}', '-p', 'admission:=none')
+    graph.server(
+        '-p', f'calibration:={path}', '-p', 'calibration_mismatch:=warn', '-p', 'admission:=none'
+    )
     robots = [ScriptedRobot(graph, f'r{index}') for index in range(4)]
     for robot in robots:
         robot.register()

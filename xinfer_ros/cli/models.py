@@ -22,8 +22,8 @@ def add_commands(commands: Commands) -> None:
         help='show what can be served, what a checkpoint holds, and whether it is right',
         description=(
             'Without a command: every kind of model that the setting `model` can name.\n'
-            'A folder is served by its path: `model: /path/to/folder` among the settings of the\n'
-            'server, see `xinfer settings server`.'
+            'A folder is served by its path: `xinfer fleet --model FOLDER`, or `model` among the\n'
+            'settings of the server, see `xinfer settings server`.'
         ),
         epilog=(
             'examples:\n'

@@ -81,8 +81,9 @@ class Prefix:
 
     Every Euler step overwrites the same room, so nothing is copied but the rows themselves.
 
-    :param cache: ``(B, layers, 2, T + H, kv_width)``, as Prefill leaves it, with room for the chunk
-        behind it, which is overwritten; or without, ``(B, layers, 2, T, kv_width)``, then copied
+    :param cache: ``(B, layers, 2, T + H, kv_width)``, as Prefill leaves it, with room for the
+        chunk behind it, which is overwritten; or without, ``(B, layers, 2, T, kv_width)``, then
+        copied
     :param present: ``(B, T)`` bool
     :param horizon: rows of the chunk, ``H``
     :param head_dim: width of a head

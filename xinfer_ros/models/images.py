@@ -20,14 +20,14 @@ __all__ = ['ImageError', 'decode_compressed', 'decode_raw', 'fit_size']
 Bytes: TypeAlias = 'bytes | bytearray | memoryview | array.array[int] | npt.NDArray[np.uint8]'
 Pixels = npt.NDArray[np.uint8]
 
-# Channels of a pixel and which of them are red, green and blue. 8UC3 is missing on purpose: it
+# Channels of a pixel and what makes red, green and blue of them. 8UC3 is missing on purpose: it
 # does not say which end is red, and a wrong guess would fail silently.
-_RAW_ENCODINGS = {
-    'rgb8': (3, (0, 1, 2)),
-    'bgr8': (3, (2, 1, 0)),
-    'rgba8': (4, (0, 1, 2)),
-    'bgra8': (4, (2, 1, 0)),
-    'mono8': (1, (0, 0, 0)),
+_RAW_ENCODINGS: dict[str, tuple[int, int | None]] = {
+    'rgb8': (3, None),
+    'bgr8': (3, cv2.COLOR_BGR2RGB),
+    'rgba8': (4, cv2.COLOR_RGBA2RGB),
+    'bgra8': (4, cv2.COLOR_BGRA2RGB),
+    'mono8': (1, cv2.COLOR_GRAY2RGB),
 }
 _FORMAT = re.compile(
     r'\s*(?:(?P<source>\w+)\s*;)?\s*(?P<codec>jpe?g|png)(?:\s+compressed(?:\s+(?P<target>\w+))?)?\s*',
@@ -65,7 +65,7 @@ def decode_raw(
         raise ImageError(
             f'the encoding is {_shown(encoding)}; allowed are {", ".join(_RAW_ENCODINGS)}'
         )
-    channels, order = _RAW_ENCODINGS[encoding]
+    channels, conversion = _RAW_ENCODINGS[encoding]
     check_size(height, width)
     if step < width * channels:
         raise ImageError(
@@ -77,7 +77,7 @@ def decode_raw(
             f'the picture has {flat.size} bytes; {height} rows of {step} bytes are {height * step}'
         )
     rows = flat.reshape(height, step)[:, : width * channels]
-    _fit(rows.reshape(height, width, channels), order, out)
+    _fit(rows.reshape(height, width, channels), conversion, out)
 
 
 def decode_compressed(
@@ -110,7 +110,7 @@ def decode_compressed(
         raise ImageError(f'the {codec} is corrupt: {error.err}') from error
     if pixels is None or pixels.shape != (header.height, header.width, 3):
         raise ImageError(f'the {codec} is corrupt: it can not be decoded')
-    _fit(pixels.astype(np.uint8, copy=False), (2, 1, 0), out)
+    _fit(pixels.astype(np.uint8, copy=False), cv2.COLOR_BGR2RGB, out)
 
 
 def fit_size(height: int, width: int, target_height: int, target_width: int) -> tuple[int, int]:
@@ -142,17 +142,20 @@ def _shown(text: str) -> str:
     return repr(cut)
 
 
-def _fit(pixels: Pixels, order: tuple[int, int, int], out: Pixels) -> None:
-    """Scale ``pixels`` into the centre of ``out``; ``order`` says which channel is red, ..."""
+def _fit(pixels: Pixels, conversion: int | None, out: Pixels) -> None:
+    """Scale ``pixels`` into the centre of ``out``; ``conversion`` makes them red first."""
     target_height, target_width, _ = out.shape
     height, width = fit_size(pixels.shape[0], pixels.shape[1], target_height, target_width)
-    if pixels.shape[:2] != (height, width):
-        scaled = cv2.resize(pixels, (width, height), interpolation=cv2.INTER_LINEAR)
-        pixels = scaled.astype(np.uint8, copy=False)
-    pixels = pixels.reshape(height, width, -1)  # OpenCV drops a single channel
     top, left = (target_height - height) // 2, (target_width - width) // 2
-    if (height, width) != (target_height, target_width):
-        out[:] = 0
+    out[:top], out[top + height :] = 0, 0
     inside = out[top : top + height, left : left + width]
-    for channel, source in enumerate(order):
-        inside[..., channel] = pixels[..., source]
+    out[top : top + height, :left], out[top : top + height, left + width :] = 0, 0
+    scaled = pixels
+    if pixels.shape[:2] != (height, width):
+        to = inside if conversion is None else None
+        resized = cv2.resize(pixels, (width, height), dst=to, interpolation=cv2.INTER_LINEAR)
+        scaled = resized.astype(np.uint8, copy=False)
+    if conversion is not None:
+        cv2.cvtColor(scaled, conversion, dst=inside)
+    elif scaled is pixels:
+        inside[...] = pixels

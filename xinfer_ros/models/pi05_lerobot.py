@@ -21,9 +21,9 @@ from xinfer_ros.models.lerobot_files import (
 from xinfer_ros.models.normalise import Statistics
 from xinfer_ros.models.pi05_layout import (
     NUM_STEPS,
-    PADDED,
     PROMPT_TOKENS,
     STATE_WIDTH,
+    UNPADDED,
     Pi05Layout,
     Pi05Settings,
     told_width,
@@ -114,12 +114,12 @@ def _state_width(
     width = int(config.get('max_state_dim', STATE_WIDTH))
     if settings.state_prompt is not None:
         return told_width(settings.state_prompt, width), ()
-    if _RELATIVE in before.by_name:  # only versions that do not pad write this step
+    if _RELATIVE in before.by_name:  # written from LeRobot 0.5.1 on, which does not pad
         return 0, ()
-    return 0, (
-        'the files may be older than LeRobot 0.5, which wrote the state padded to '
-        f'{width} numbers into the prompt; if the model was trained so, write '
-        f'{{"state_prompt": "{PADDED}"}} into {SETTINGS_FILE}',
+    return width, (
+        f'the files are of LeRobot 0.4, which pads the state in the prompt to {width} numbers, or '
+        'of 0.5.0, which does not; padded is assumed. If 0.5.0 or openpi trained the model, write '
+        f'{{"state_prompt": "{UNPADDED}"}} into {SETTINGS_FILE}',
     )
 
 

@@ -98,6 +98,12 @@ def smolvla_files(
         raise ModelError(f'{folder}: missing {error.args[0]}') from error
     except ValueError as error:
         raise ModelError(f'{folder}: {error}') from error
+    size = [config.vision.width, config.vision.height]
+    if list(settings.get('resize_imgs_with_padding') or size) != size:
+        raise ModelError(
+            f'{folder}: resize_imgs_with_padding is {settings["resize_imgs_with_padding"]}, the '
+            f'vision tower has places for {size}; other sizes are not supported'
+        )
     return SmolVlaFiles(files=files, pieces=pieces, config=config)
 
 
