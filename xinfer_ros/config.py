@@ -11,6 +11,11 @@ MAX_BUDGET_S = 60.0
 _TOPIC = re.compile(r'(~/|/)?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*')
 
 
+# models that need no files; models.registry makes them
+MODEL_NAMES = (
+    'tiny', 'echo', 'table', 'tiny_smolvla', 'tiny_wall', 'random_smolvla', 'random_wall_oss_05',
+    'random_vla_2b',
+)  # fmt: skip
 _EXECUTOR_DOC = 'rclpy executor: events costs a third a message, single is the proven one'
 
 
@@ -19,7 +24,7 @@ class ServerConfig:
     """Settings of the server node."""
 
     model: str = setting(
-        'tiny', 'model to serve; `xinfer models` shows them', choices=('tiny', 'echo', 'table'),
+        'tiny', 'model to serve; `xinfer models` shows them', choices=MODEL_NAMES,
         pattern=r'(table|python):.+|.*/.*|~|\.\.?',
         pattern_words='table:CALIBRATION, python:MODULE:FACTORY, a folder as ./NAME',
     )

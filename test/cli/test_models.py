@@ -11,7 +11,10 @@ from safetensors.numpy import load_file, save_file
 from xinfer_ros.cli import main
 from xinfer_ros.models.catalogue import catalogue
 from xinfer_ros.models.folder import FAMILIES
+from xinfer_ros.models.pi05 import published_config
+from xinfer_ros.models.pi05_report import num_parameters
 from xinfer_ros.models.registry import model_names
+from xinfer_ros.models.tiny import tiny_config
 
 STORED = Path(__file__).parents[1] / 'data' / 'pi05_tiny'
 
@@ -31,6 +34,13 @@ def test_list_names_every_kind_of_model(capsys: pytest.CaptureFixture[str]) -> N
     for name in (*model_names(), *FAMILIES, 'python:'):
         assert name in listed
     assert 'xinfer models show DIR' in printed
+
+
+def test_listed_sizes_are_those_of_the_models() -> None:
+    sizes = {entry.name: entry.sizes for entry in catalogue()}
+    published = num_parameters(published_config()) / 1e9
+    assert f'{published:.2f} G weights' in sizes['FOLDER of type pi05, or of openpi']
+    assert f'{num_parameters(tiny_config()) / 1e6:.2f} M weights' in sizes['tiny']
 
 
 def test_show_tells_what_a_folder_holds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,13 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from xinfer_ros.config import MODEL_NAMES
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.models.registry import echo_contract, make_model, model_names
+from xinfer_ros.models.random_families import random_family_names
+from xinfer_ros.models.registry import RANDOM_FAMILIES, echo_contract, make_model, model_names
 
 from .pi05_folders import lerobot_folder
 
 
-@pytest.mark.parametrize('name', model_names())
+def test_settings_know_the_names_of_models() -> None:
+    assert set(MODEL_NAMES) == set(model_names())
+    assert random_family_names() == RANDOM_FAMILIES
+
+
+# those of published sizes take gigabytes
+@pytest.mark.parametrize('name', [name for name in model_names() if 'random' not in name])
 def test_every_known_name_makes_a_model_of_that_name(name: str) -> None:
     assert make_model(name).contract.name == name
 

@@ -19,6 +19,7 @@ SETTINGS_FILE = 'xinfer.json'
 # The `type` of config.json, and the module that loads such a folder
 FAMILIES = {
     'pi05': 'xinfer_ros.models.pi05_folder',
+    'smolvla': 'xinfer_ros.models.smolvla_folder',
 }
 # openpi's config.json has no type, but always these keys
 _OPENPI_KEYS = {'action_dim', 'action_horizon', 'paligemma_variant', 'action_expert_variant'}

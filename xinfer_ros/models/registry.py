@@ -4,6 +4,7 @@
 import difflib
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 
 from xinfer_ros.core.contract import ModelContract
@@ -17,6 +18,10 @@ from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.models.table import make_table_model
 
 ECHO_INSTRUCTION_BYTES = 400
+# of models.random_families, which loads torch
+RANDOM_FAMILIES = (
+    'tiny_smolvla', 'tiny_wall', 'random_smolvla', 'random_wall_oss_05', 'random_vla_2b',
+)  # fmt: skip
 
 
 def model_names() -> tuple[str, ...]:
@@ -63,6 +68,8 @@ def preload(name: str) -> None:
     """Import what a model needs, without making it; an unknown name imports nothing."""
     if name == 'tiny':
         import_module('xinfer_ros.models.tiny')
+    elif name in RANDOM_FAMILIES:
+        import_module('xinfer_ros.models.random_families')
     elif name.startswith(PREFIX):
         with suppress(ImportError):  # likewise
             import_module(name.removeprefix(PREFIX).partition(':')[0])
@@ -77,7 +84,8 @@ def echo_contract() -> ModelContract:
 
 
 def _makers() -> dict[str, Callable[[ModelOptions, ModelContract | None], StagedModel]]:
-    return {'tiny': _make_tiny, 'echo': _make_echo, 'table': _make_table}
+    random = {name: partial(_make_random, name) for name in RANDOM_FAMILIES}
+    return {'tiny': _make_tiny, 'echo': _make_echo, 'table': _make_table, **random}
 
 
 def _make_tiny(options: ModelOptions, contract: ModelContract | None) -> StagedModel:
@@ -86,6 +94,15 @@ def _make_tiny(options: ModelOptions, contract: ModelContract | None) -> StagedM
     from xinfer_ros.models.tiny import TinyVla
 
     return TinyVla(options)
+
+
+def _make_random(
+    name: str, options: ModelOptions, contract: ModelContract | None
+) -> StagedModel:
+    _refuse_contract(name, contract)
+    from xinfer_ros.models.random_families import make_random_family
+
+    return make_random_family(name, options)
 
 
 def _make_echo(options: ModelOptions, contract: ModelContract | None) -> StagedModel:

@@ -191,7 +191,7 @@ class StagedPi05:
                 prompts.append(self._options.processor.prompt(bound.slots, slot))
             except Rejected as refusal:
                 refused[slot] = refusal
-                prompts.append((0,))  # with nothing to attend to it would not be a number
+                prompts.append(())
         return prompts, refused
 
     def _action(self, batch: Batch, bound: _Bound) -> None:
