@@ -3,7 +3,7 @@
 
 import heapq
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,6 +80,7 @@ class TableDevice:
         self.slowdown = 1.0
         self.stalled = False
         self.started = [0 for _ in Stage]
+        self.seen: set[tuple[int, int, int]] = set()  # units of each stage that ran at once
         self._put_off: list[tuple[Unit, tuple[int, ...]]] = []
 
     def issue(self, unit: Unit, state_ids: tuple[int, ...]) -> None:
@@ -103,6 +104,8 @@ class TableDevice:
         )
         self._running[unit.number] = unit, now_ns
         self._device.start(now_ns, [executing])
+        running = [other.stage for other, _ in self._running.values()]
+        self.seen.add((running.count(0), running.count(1), running.count(2)))
         self._await_end()
 
     def go_on(self) -> None:
@@ -133,10 +136,17 @@ class SimulatedEngine:
 
     pid = 1
 
-    def __init__(self, calibration: Calibration, policy: str, num_slots: int, time: Timeline):
+    def __init__(
+        self,
+        calibration: Calibration,
+        policy: str,
+        num_slots: int,
+        time: Timeline,
+        switches: Mapping[str, bool],
+    ) -> None:
         self._time = time
         self.device = TableDevice(calibration, time, self._step)
-        scheduler = make_scheduler(policy, calibration)
+        scheduler = make_scheduler(policy, calibration, **switches)
         self._pipeline = Pipeline(
             scheduler,
             self.device.issue,
@@ -228,13 +238,21 @@ class SimulatedFleet:
 
     :param calibration: of the device
     :param share: of what the device can do at most that robots are admitted for; None: all are
+    :param overlap_preparation: whether pictures are prepared while the device computes
+    :param switches: of the scheduler
     """
 
     def __init__(
-        self, calibration: Calibration, *, policy: str = 'foresight', share: float | None = 0.95
+        self,
+        calibration: Calibration,
+        *,
+        policy: str = 'foresight',
+        share: float | None = 0.95,
+        overlap_preparation: bool = True,
+        **switches: bool,
     ) -> None:
         self.time = Timeline()
-        self.engine = SimulatedEngine(calibration, policy, 64, self.time)
+        self.engine = SimulatedEngine(calibration, policy, 64, self.time, switches)
         capacity = None if share is None else share * calibration.saturated_per_ms * 1e3
         settings = FrontEndSettings(
             max_robots=60,
@@ -242,6 +260,7 @@ class SimulatedFleet:
             reserved_ns=round(calibration.reserved_ms * MS),
             first_epoch=1,
             capacity_per_s=capacity,
+            overlap_preparation=overlap_preparation,
         )
         self._members: dict[Robot, Member] = {}
         self._names = itertools.count()
