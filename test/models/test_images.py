@@ -161,6 +161,19 @@ def test_tall_picture_gets_black_left_and_right() -> None:
     assert not out[:, 40:].any()
 
 
+@pytest.mark.parametrize(('height', 'width'), [(20, 60), (80, 40)])
+def test_picture_can_be_put_into_the_lower_right_corner(height: int, width: int) -> None:
+    """As SmolVLA was trained: black above, or to the left."""
+    out, raw = _out(40, 60), _bgr(_RED, height, width)
+    decode_raw(raw.tobytes(), 'bgr8', height, width, 3 * width, False, out, 'lower_right')
+    again = _out(40, 60)
+    decode_compressed(_file(raw, '.png'), 'png', again, 'lower_right')
+    kept = out[20:] if width == 60 else out[:, 40:]
+    _near(kept, _RED)
+    assert out.sum() == kept.sum()
+    np.testing.assert_array_equal(again, out)
+
+
 @pytest.mark.parametrize(
     'encoding', ['bayer_rggb8', 'rgb16', 'mono16', '16UC1', '32FC1', '8UC3', 'yuv422', 'RGB8', '']
 )

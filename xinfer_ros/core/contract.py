@@ -2,8 +2,11 @@
 """What a model asks of a robot and what it promises to answer."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from xinfer_ros.core.stage import Stage
+
+Anchor = Literal['centre', 'lower_right']
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,11 +17,13 @@ class CameraSpec:
     :param name: the name by which robot and model agree on the camera
     :param height: rows of the picture [pixels]
     :param width: columns of the picture [pixels]
+    :param anchor: where a picture of other proportions is put; what it leaves free is black
     """
 
     name: str
     height: int
     width: int
+    anchor: Anchor = 'centre'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ def write_slot(life: EngineLife, slot: int, robot: Robot, observation: Observati
         frame, target = frames[camera.name], slots.images[index][slot]
         try:
             if frame.compressed:
-                decode_compressed(frame.data, frame.encoding, target)
+                decode_compressed(frame.data, frame.encoding, target, camera.anchor)
             else:
                 decode_raw(
                     frame.data,
@@ -36,6 +36,7 @@ def write_slot(life: EngineLife, slot: int, robot: Robot, observation: Observati
                     frame.step,
                     frame.is_bigendian,
                     target,
+                    camera.anchor,
                 )
         except ImageError as error:
             detail = f'camera {camera.name}: {error.detail}'

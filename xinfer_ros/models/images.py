@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from xinfer_ros.core.contract import Anchor
 from xinfer_ros.models.image_header import ImageError, check_size, read_header
 
 __all__ = ['ImageError', 'decode_compressed', 'decode_raw', 'fit_size']
@@ -48,6 +49,7 @@ def decode_raw(
     step: int,
     is_bigendian: bool,
     out: Pixels,
+    anchor: Anchor = 'centre',
 ) -> None:
     """
     Write an uncompressed picture into ``out``.
@@ -59,6 +61,7 @@ def decode_raw(
     :param step: bytes from row to row, padding included
     :param is_bigendian: without effect, as all accepted encodings have 8 bits
     :param out: ``(h, w, 3)`` uint8, becomes RGB, fitted as ``fit_size`` says
+    :param anchor: where it is put if its proportions are others
     :raises ImageError: if the encoding is another one or the sizes do not fit together
     """
     if encoding not in _RAW_ENCODINGS:
@@ -77,13 +80,14 @@ def decode_raw(
             f'the picture has {flat.size} bytes; {height} rows of {step} bytes are {height * step}'
         )
     rows = flat.reshape(height, step)[:, : width * channels]
-    _fit(rows.reshape(height, width, channels), conversion, out)
+    _fit(rows.reshape(height, width, channels), conversion, out, anchor)
 
 
 def decode_compressed(
     data: Bytes,
     format: str,
     out: Pixels,
+    anchor: Anchor = 'centre',
 ) -> None:
     """
     Write a JPEG or PNG into ``out``.
@@ -95,6 +99,7 @@ def decode_compressed(
     :param format: free text of ``sensor_msgs/CompressedImage``, such as ``jpeg``,
         ``rgb8; jpeg compressed bgr8``, ``bgr8; png compressed``
     :param out: ``(h, w, 3)`` uint8, becomes RGB, fitted as ``fit_size`` says
+    :param anchor: where it is put if its proportions are others
     :raises ImageError: if the format is another one or the data are not a complete picture of it
     """
     codec = _codec(format)
@@ -110,14 +115,12 @@ def decode_compressed(
         raise ImageError(f'the {codec} is corrupt: {error.err}') from error
     if pixels is None or pixels.shape != (header.height, header.width, 3):
         raise ImageError(f'the {codec} is corrupt: it can not be decoded')
-    _fit(pixels.astype(np.uint8, copy=False), cv2.COLOR_BGR2RGB, out)
+    _fit(pixels.astype(np.uint8, copy=False), cv2.COLOR_BGR2RGB, out, anchor)
 
 
 def fit_size(height: int, width: int, target_height: int, target_width: int) -> tuple[int, int]:
     """
     Return the size of a picture that fills the target without changing its proportions.
-
-    It is put into the centre; what it leaves free is black.
 
     :returns: height and width [pixels], at least 1
     Source: openpi and LeRobot, ``resize_with_pad``.
@@ -142,11 +145,12 @@ def _shown(text: str) -> str:
     return repr(cut)
 
 
-def _fit(pixels: Pixels, conversion: int | None, out: Pixels) -> None:
-    """Scale ``pixels`` into the centre of ``out``; ``conversion`` makes them red first."""
+def _fit(pixels: Pixels, conversion: int | None, out: Pixels, anchor: Anchor) -> None:
+    """Scale ``pixels`` into ``out``, black around; ``conversion`` makes them red first."""
     target_height, target_width, _ = out.shape
     height, width = fit_size(pixels.shape[0], pixels.shape[1], target_height, target_width)
-    top, left = (target_height - height) // 2, (target_width - width) // 2
+    share = 2 if anchor == 'centre' else 1
+    top, left = (target_height - height) // share, (target_width - width) // share
     out[:top], out[top + height :] = 0, 0
     inside = out[top : top + height, left : left + width]
     out[top : top + height, :left], out[top : top + height, left + width :] = 0, 0

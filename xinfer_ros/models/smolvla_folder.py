@@ -213,7 +213,7 @@ def _cameras(
     renamed = before.config(_RENAME).get('rename_map', {})
     vision = files.config.vision
     return tuple(
-        CameraSpec(name=name, height=vision.height, width=vision.width)
+        CameraSpec(name=name, height=vision.height, width=vision.width, anchor='lower_right')
         for name in camera_names(config.get('input_features', {}), renamed)
     )
 

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import Rejected
 from xinfer_ros.predict.calibration import Calibration
+from xinfer_ros.predict.device import Executing, SimulatedDevice
 from xinfer_ros.sched.admission import CapacityAdmission
 from xinfer_ros.sched.core import SchedulerCore
 from xinfer_ros.sched.reference.core import reference_core
 from xinfer_ros.sched.settings import PolicySettings
-from xinfer_ros.predict.device import Executing, SimulatedDevice
 from xinfer_ros.sim.scenario import Scenario
 from xinfer_ros.sim.simulation import SimulationResult, timing
 from xinfer_ros.sim.virtual_robot import Draw, VirtualRobot
