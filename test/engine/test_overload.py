@@ -3,6 +3,7 @@
 
 import itertools
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -178,3 +179,16 @@ def test_a_minimum_period_that_cannot_be_meant_is_refused(period_ns: int) -> Non
     bench.ask(bench.robot('r0'), 1, minimum_period_ns=period_ns)
     assert bench.reasons() == ['REJECTED_PERIOD']
     assert '1 ms to 60 s' in bench.answers[0][1].detail
+
+
+@pytest.mark.parametrize(
+    ('policy', 'share'), [('foresight', 1.0), ('foresight_shed', 1.0), ('xinfer', 0.0)]
+)
+def test_capacity_counts_batches_where_the_policy_makes_them(policy: str, share: float) -> None:
+    batched = replace(PAPER, batch_work=((1.0, 1.5), (1.0, 1.4), (1.0, 1.1)))
+    assert batched.batched_per_ms > 1.2 * batched.saturated_per_ms
+    assert PAPER.batched_per_ms == PAPER.saturated_per_ms
+    config = ServerConfig(scheduling_policy=policy, admission_share=1.0)
+    expected = share * batched.batched_per_ms + (1.0 - share) * batched.saturated_per_ms
+    found = FrontEndSettings.from_config(config, 1, batched).capacity_per_s
+    assert found == pytest.approx(1e3 * expected)

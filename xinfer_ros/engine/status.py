@@ -9,6 +9,7 @@ from enum import IntEnum
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.errors import Reason
 from xinfer_ros.predict.calibration import Calibration
+from xinfer_ros.sched.settings import POLICIES
 
 
 class ServerPhase(IntEnum):
@@ -60,7 +61,9 @@ class FrontEndSettings:
         cls, config: ServerConfig, first_epoch: int, calibration: Calibration
     ) -> 'FrontEndSettings':
         """Return the front end's part of the server's settings, in integer nanoseconds."""
-        capacity_per_s = config.admission_share * calibration.saturated_per_ms * 1e3
+        batches = POLICIES[config.scheduling_policy].batches
+        per_ms = calibration.batched_per_ms if batches else calibration.saturated_per_ms
+        capacity_per_s = config.admission_share * per_ms * 1e3
         return cls(
             max_robots=config.max_robots,
             lease_ns=round(config.lease_s * 1e9),

@@ -88,8 +88,9 @@ def result_lines(result: Calibrated) -> list[str]:
     """Return the rest of the result, and what to think of it, in words."""
     calibration = result.calibration
     lines = [
-        f'one request alone {calibration.alone_ms:.1f} ms; every lane full, batches of one: '
-        f'{1e3 * calibration.saturated_per_ms:.1f} responses/s',
+        f'one request alone {calibration.alone_ms:.1f} ms; every lane full: '
+        f'{1e3 * calibration.saturated_per_ms:.1f} responses/s by batches of one, '
+        f'{1e3 * calibration.batched_per_ms:.1f} by the best ones',
         f'around the lanes: {calibration.front_end_ms:.2f} ms before (preparation), '
         f'{calibration.output_ms:.2f} ms after',
     ]

@@ -127,13 +127,20 @@ class Calibration:
     @property
     def saturated_per_ms(self) -> float:
         """Return the responses per ms with every lane full, batch size one."""
-        rates = []
-        for stage in Stage:
-            slow = 1.0 / self.table.rate_without(stage, self.bound)
-            rates.append(
-                self.bound[stage] / (self.overhead_ms[stage] + self.work_ms[stage] * slow)
-            )
-        return min(rates)
+        return min(self._per_ms(stage, 1) for stage in Stage)
+
+    @property
+    def batched_per_ms(self) -> float:
+        """Return the responses per ms with every lane full of its most efficient batches."""
+        return min(
+            max(self._per_ms(stage, size) for size in range(1, len(batch) + 1))
+            for stage, batch in zip(Stage, self.batch_work, strict=True)
+        )
+
+    def _per_ms(self, stage: Stage, size: int) -> float:
+        slow = 1.0 / self.table.rate_without(stage, self.bound)
+        work_ms = self.work_ms[stage] * self.batch_work[stage][size - 1]
+        return self.bound[stage] * size / (self.overhead_ms[stage] + work_ms * slow)
 
     def inference_ms(self, size: int) -> float:
         """

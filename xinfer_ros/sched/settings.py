@@ -38,6 +38,7 @@ class PolicySettings:
 
     name: ClassVar[str] = ''
     algorithm: ClassVar[str] = ''  # what is built, if several names share it
+    batches: ClassVar[bool] = False  # whether it issues units of several requests
     interference_model: bool = True
     learning_rate: float = 0.0
     stage_overlap: bool = True
@@ -179,6 +180,7 @@ class ForesightSettings(PolicySettings):
 
     name: ClassVar[str] = 'foresight'
     algorithm: ClassVar[str] = 'foresight'
+    batches: ClassVar[bool] = True
     learning_rate: float = 0.02
     urgent_ms: float
     horizon_ms: float
