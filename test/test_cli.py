@@ -2,14 +2,15 @@
 """The command xinfer: what it prints and writes, and how it refuses."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from xinfer_ros.cli import main
-from xinfer_ros.cli.arguments import changes
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.sched.settings import SlackGateSettings
+from xinfer_ros.sched.settings import POLICIES, SlackGateSettings
+from xinfer_ros.setting import changes
 
 TINY = ('--warm-up', '2', '--end', '8', '--jobs', '1')
 
@@ -19,6 +20,18 @@ def _run(*arguments: str | Path) -> int:
         return main([str(argument) for argument in arguments])
     except SystemExit as end:  # argparse
         return int(end.code or 0)
+
+
+@pytest.mark.parametrize('policy', POLICIES)
+def test_settings_of_a_policy_are_shown_with_their_meaning(
+    policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(['settings', policy]) == 0
+    printed = capsys.readouterr().out
+    for field in fields(POLICIES[policy]):
+        (line,) = [row for row in printed.splitlines() if row.startswith(f'│ {field.name} ')]
+        assert line.count('│') == 4
+        assert line.split('│')[3].strip(), f'{field.name} has no meaning'
 
 
 def test_sim_prints_a_table_and_writes_records_and_a_picture(

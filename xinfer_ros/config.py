@@ -64,6 +64,9 @@ class ServerConfig:
         'foresight', 'scheduling policy; the others are there to compare',
         choices=('foresight', 'foresight_shed', 'xinfer', 'slack_gate', 'edf', 'fifo'),
     )  # fmt: skip
+    policy_settings: tuple[str, ...] = setting(
+        (), 'settings of the scheduling policy, KEY=VALUE each; `xinfer settings POLICY` has them'
+    )
     calibration: str = setting(
         '', 'calibration of the device: a shipped name or a .json file; empty: that of the model'
     )

@@ -110,6 +110,23 @@ def test_device_is_cut_to_one_unit_a_lane_without_concurrency_in_a_stage() -> No
     assert device.table.rate(Stage.VIT, (0, 1, 1)) == whole.table.rate(Stage.VIT, (0, 1, 1))
 
 
+def test_policy_of_a_server_takes_settings() -> None:
+    config = ServerConfig(
+        calibration='paper',
+        scheduling_policy='xinfer',
+        policy_settings=('strict_gating=true', 'reserved_ms=7'),
+        stage_overlap=False,
+        max_in_stages=5,
+    )
+    settings = EngineSettings(config)
+    assert settings.policy_changes(settings.device()) == {
+        'strict_gating': True, 'reserved_ms': 7.0, 'stage_overlap': False, 'max_held': 5,
+    }  # fmt: skip
+    wrong = EngineSettings(replace(config, policy_settings=('strict_gatin=true',)))
+    with pytest.raises(ConfigError, match='xinfer has no setting strict_gatin; did you mean'):
+        wrong.policy_changes(wrong.device())
+
+
 class Events:
     """Keeps what an engine watch tells."""
 

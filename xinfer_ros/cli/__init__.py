@@ -64,7 +64,16 @@ def _parser() -> OneLineParser:
     )
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
     for group in (
-        fleet, settings, models, calibrate, audit, ablate, sim, erc, tables, decision_cost,
+        fleet,
+        settings,
+        models,
+        calibrate,
+        audit,
+        ablate,
+        sim,
+        erc,
+        tables,
+        decision_cost,
     ):
         group.add_commands(commands)
     return parser

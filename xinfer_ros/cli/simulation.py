@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from xinfer_ros.cli.arguments import (
-    changes,
     file_path,
     names,
     seconds,
@@ -17,6 +16,7 @@ from xinfer_ros.fleet.rounds import RoundTask
 from xinfer_ros.fleet.trace import load_workload
 from xinfer_ros.predict.calibration import Calibration, load_calibration
 from xinfer_ros.sched.settings import POLICIES, PolicySettings, policy_settings
+from xinfer_ros.setting import changes
 from xinfer_ros.sim.scenario import Round
 from xinfer_ros.sim.workload import WORKLOADS, Workload
 from xinfer_ros.sim.world import World

@@ -50,7 +50,7 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
         settings.config.scheduling_policy,
         device,
         round_barrier=settings.config.round_barrier,
-        **settings.policy_changes(),
+        **settings.policy_changes(device),
     )
     model = make_model(settings.config.model, settings.options())
     if warning := check_calibration(settings.config, device, model.contract):

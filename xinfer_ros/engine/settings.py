@@ -12,6 +12,8 @@ from xinfer_ros.core.batch import ByStage, LanePlan
 from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.matching import serving_calibration
+from xinfer_ros.sched.settings import POLICIES
+from xinfer_ros.setting import changes
 
 SPARE_SLOTS = 4  # for requests that were superseded while they ran
 HUNG_STAGES = 20  # a unit that takes this many times the slowest stage is taken for hung
@@ -74,9 +76,15 @@ class EngineSettings:
             workers=device.bound, max_batch=_max_batch(device), num_states=self.num_states
         )
 
-    def policy_changes(self) -> dict[str, Any]:
-        """Return the settings that every scheduling policy takes from the server's."""
-        return {
+    def policy_changes(self, device: Calibration) -> dict[str, Any]:
+        """
+        Return the settings of the scheduling policy that differ from its defaults.
+
+        :raises ConfigError: if the policy has no such setting
+        """
+        name = self.config.scheduling_policy
+        owner, what = POLICIES[name].of(device), f'scheduling policy {name}'
+        return changes(owner, self.config.policy_settings, what) | {
             'stage_overlap': self.config.stage_overlap,
             'max_held': self.config.max_in_stages,
         }

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from xinfer_ros.config import ExecutorConfig, ReplayConfig, ServerConfig
+from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.predict.matching import serving_calibration
 from xinfer_ros.ros.params_file import check_sections, files_for, resolve
 
 SERVER_NAME, SERVER_NAMESPACE = 'xinfer_server', '/fleet'
@@ -90,7 +90,8 @@ def fleet_nodes(plan: FleetPlan) -> list[NodeSpec]:
     for path in plan.files:
         check_sections(path, [server, *of_robots], complete=True)
     config = resolve(ServerConfig, server, plan.files, plan.server)
-    serving_calibration(config.calibration, config.model)
+    settings = EngineSettings(config)
+    settings.policy_changes(settings.device())
     for name in of_robots:
         kind = ExecutorConfig if name.endswith('/executor') else ReplayConfig
         resolve(kind, name, plan.files, {})

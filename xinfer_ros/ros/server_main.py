@@ -24,11 +24,13 @@ from xinfer_ros.ros.process import NodeArguments, Stop, node_settings, run_proce
 
 def _build(argv: Sequence[str], stop: Stop) -> Any:
     arguments, config = node_settings(ServerConfig, argv, SERVER_NAME, SERVER_NAMESPACE)
-    calibration = EngineSettings(config).device()
+    settings = EngineSettings(config)
+    calibration = settings.device()
+    settings.policy_changes(calibration)  # a wrong one is refused before anything starts
     if config.record_run:
         check_run_file(Path(config.record_run))
     # before rclpy is imported: loading the model takes longest
-    first = EngineLink(EngineSettings(config)) if config.autostart else None
+    first = EngineLink(settings) if config.autostart else None
     return _session(arguments, config, calibration, first, stop)
 
 
