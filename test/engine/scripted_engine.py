@@ -116,6 +116,7 @@ class Bench:
     :param num_slots: slots of the engine
     :param capacity_per_s: responses per second that robots are admitted for, None: no limit
     :param overlap_preparation: whether pictures are prepared while the device computes
+    :param decoders: run what is prepared; None: at once
     """
 
     def __init__(
@@ -124,10 +125,12 @@ class Bench:
         max_robots: int = 4,
         capacity_per_s: float | None = None,
         overlap_preparation: bool = True,
+        decoders: Executor | None = None,
     ) -> None:
         self.clock = SimulatedClock(10**9)
         self.engine = ScriptedEngine(num_slots)
         self.answers: list[tuple[Robot, Answer]] = []
+        self.while_answering: Callable[[Answer], object] = lambda answer: None
         self.statuses: list[ServerStatus] = []
         settings = FrontEndSettings(
             max_robots=max_robots,
@@ -141,10 +144,14 @@ class Bench:
             settings,
             self.clock,
             self.engine,
-            InlineExecutor(),
-            lambda robot, answer: self.answers.append((robot, answer)),
+            decoders if decoders is not None else InlineExecutor(),
+            self._answer,
             self.statuses.append,
         )
+
+    def _answer(self, robot: Robot, answer: Answer) -> None:
+        self.answers.append((robot, answer))
+        self.while_answering(answer)
 
     def robot(
         self, name: str, instance: int = 1, joints: tuple[str, ...] = ('a', 'b', 'c')

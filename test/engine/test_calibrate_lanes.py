@@ -121,3 +121,12 @@ def test_server_refuses_a_named_calibration_of_another_model_and_warns_if_told_t
 def test_server_of_a_table_model_takes_any_calibration() -> None:
     config = ServerConfig(model='table:paper', calibration='paper')
     assert check_calibration(config, load_calibration('paper'), echo_contract()) == ''
+
+
+def test_shipped_calibration_that_nobody_named_is_an_estimate_and_a_named_one_must_match() -> None:
+    shipped = load_calibration('echo')
+    elsewhere = replace(shipped, device='another machine')
+    unnamed, named = ServerConfig(model='echo'), ServerConfig(model='echo', calibration='echo')
+    assert 'another machine' in check_calibration(unnamed, elsewhere, echo_contract())
+    with pytest.raises(ConfigError, match='another machine'):
+        check_calibration(named, elsewhere, echo_contract())

@@ -42,6 +42,7 @@ from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.errors import ConfigError, ModelError, Reason, Rejected
 from xinfer_ros.models.echo import EchoModel
 from xinfer_ros.models.registry import echo_contract
+from xinfer_ros.predict.calibration import load_calibration, save_calibration
 from xinfer_ros.sched.registry import make_scheduler
 
 ECHO = EngineSettings(ServerConfig(model='echo', max_robots=1))
@@ -100,7 +101,7 @@ def test_calibration_that_does_not_exist_is_refused_with_those_that_do() -> None
         settings.device()
 
 
-def test_device_is_cut_to_one_unit_a_lane_without_concurrency_in_a_stage() -> None:
+def test_device_is_cut_to_one_unit_of_one_request_without_concurrency_in_a_stage() -> None:
     """What is kept for the way outside of the server is the server's, not the calibration's."""
     whole = EngineSettings(ServerConfig(calibration='paper', reserved_s=0.01)).device()
     assert (whole.bound, whole.reserved_ms) == ((3, 6, 5), 10.0)
@@ -108,6 +109,31 @@ def test_device_is_cut_to_one_unit_a_lane_without_concurrency_in_a_stage() -> No
     device = EngineSettings(config).device()
     assert device.bound == (1, 1, 1)
     assert device.table.rate(Stage.VIT, (0, 1, 1)) == whole.table.rate(Stage.VIT, (0, 1, 1))
+
+
+def test_switches_of_the_server_reach_what_the_engine_makes(tmp_path: Path) -> None:
+    batched = replace(load_calibration('paper'), batch_work=((1.0,), (1.0, 1.5), (1.0, 1.2, 1.3)))
+    path = tmp_path / 'batched.json'
+    save_calibration(batched, path)
+    config = ServerConfig(calibration=str(path), max_robots=6)
+    settings = EngineSettings(config)
+    plan = settings.plan(settings.device())
+    assert (plan.workers, plan.max_batch, plan.num_states) == ((3, 6, 5), (1, 2, 3), 10)
+    alone = EngineSettings(replace(config, stage_concurrency=False, max_in_stages=2))
+    plan = alone.plan(alone.device())
+    assert (plan.workers, plan.max_batch, plan.num_states) == ((1, 1, 1), (1, 1, 1), 2)
+
+
+@pytest.mark.parametrize('changes', [{}, {'round_barrier': True}, {'max_in_stages': 1}])
+def test_scheduler_of_the_engine_has_the_switches(changes: dict[str, Any]) -> None:
+    """Rounds, or a single state: a second request waits while the first is in ViT."""
+    config = ServerConfig(calibration='paper', scheduling_policy='fifo')
+    settings = EngineSettings(replace(config, **changes))
+    scheduler = settings.scheduler(settings.device())
+    scheduler.submit(submit(1).request, 10)
+    assert len(scheduler.dispatch(10)) == 1
+    scheduler.submit(submit(2).request, 11)
+    assert len(scheduler.dispatch(11)) == (0 if changes else 1)
 
 
 def test_policy_of_a_server_takes_settings() -> None:
@@ -122,6 +148,9 @@ def test_policy_of_a_server_takes_settings() -> None:
     assert settings.policy_changes(settings.device()) == {
         'strict_gating': True, 'reserved_ms': 7.0, 'stage_overlap': False, 'max_held': 5,
     }  # fmt: skip
+    twice = EngineSettings(replace(config, policy_settings=('max_held=4',)))
+    with pytest.raises(ConfigError, match='policy_settings has max_held; set max_in_stages'):
+        twice.policy_changes(twice.device())
     wrong = EngineSettings(replace(config, policy_settings=('strict_gatin=true',)))
     with pytest.raises(ConfigError, match='xinfer has no setting strict_gatin; did you mean'):
         wrong.policy_changes(wrong.device())
@@ -253,7 +282,7 @@ def test_an_engine_whose_every_unit_fails_ends(caplog: pytest.LogCaptureFixture)
     model.gates[Stage.VIT].release(10)
     for key in range(1, 6):
         running.pipeline.post(submit(key))
-    assert '5 units in a row have failed' in str(running.wait_for_error())
+    assert '5 units of VIT in a row have failed' in str(running.wait_for_error())
     assert 'a secret of /home/someone' in caplog.text
 
 

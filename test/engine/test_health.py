@@ -12,6 +12,7 @@ import pytest
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.core.request import Request
+from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.engine_life import EngineLife, EngineLimits, EngineWatch
 from xinfer_ros.engine.health import EngineFailure, ExitCode, Fault, HangWatch, told_by
 from xinfer_ros.engine.lane import UnitEnd
@@ -24,6 +25,7 @@ from xinfer_ros.setting import settings_from
 
 from .scripted_engine import Bench
 from .simulated_fleet import MS, S, SimulatedFleet
+from .test_pipeline import SLOT
 from .test_pipeline import Bench as PipelineBench
 
 PAPER = load_calibration('paper')
@@ -111,45 +113,73 @@ def test_time_out_that_can_not_be_meant_is_refused_at_start(key: str, value: flo
         settings_from(ServerConfig, {key: value}, {})
 
 
-def test_slow_stages_are_not_taken_for_hung() -> None:
+def test_slow_stages_are_not_taken_for_hung_but_a_hung_one_is_told_before_the_end() -> None:
+    """SL-04 on a slow device; batches and neighbours make a unit slower."""
+    settings = EngineSettings(ServerConfig(calibration='paper', unit_timeout_s=60.0))
+    assert settings.hung_ns(PAPER) == 1.5 * S
+    slow = replace(PAPER, work_ms=(10.0, 100.0, 20.0))
+    neighbours = settings.hung_ns(slow)
+    assert neighbours == pytest.approx(2 * S / PAPER.rates[1].min(), rel=1e-6)
+    batches = replace(slow, batch_work=((1.0,), (1.0, 1.5), (1.0,)))
+    assert settings.hung_ns(batches) == pytest.approx(1.5 * neighbours)
+    told = EngineSettings(ServerConfig(calibration='paper', unit_timeout_s=4.0)).hung_ns(slow)
+    assert told == 2 * S
+
+
+def test_time_out_that_usual_work_would_exceed_is_refused_at_start() -> None:
     slow = replace(PAPER, work_ms=(400.0, 900.0, 1200.0))
     settings = EngineSettings(ServerConfig(calibration='paper'))
-    assert settings.hung_ns(PAPER) < 2 * S
-    assert settings.hung_ns(slow) >= 20 * 1200 * MS
+    with pytest.raises(ConfigError, match=r'unit_timeout_s is 10, but a unit takes up to 6.51 s'):
+        settings.hung_ns(slow)
 
 
-def _end_of(bench: PipelineBench, key: int, **changes: Any) -> None:
-    request = Request(
-        key=key, robot=key, slot=key, arrival_ns=0, budget_ns=180 * MS, reserved_ns=0,
-        period_ns=180 * MS,
-    )  # fmt: skip
-    bench.pipeline.step(Submit(request=request), key * MS)
-    end = UnitEnd(unit=bench.issued[-1], started_ns=0, ended_ns=key * MS, **changes)
-    bench.pipeline.step(end, key * MS)
+def _through(bench: PipelineBench, key: int, failing: Stage, **changes: Any) -> None:
+    """Let a request pass its stages, one of which ends as it is told."""
+    bench.submit(key, key * S)
+    for stage in Stage:
+        unit = bench.issued[-1]
+        assert unit.stage is stage
+        how = changes if stage is failing else {}
+        now_ns = key * S + (stage + 1) * MS
+        bench.pipeline.step(UnitEnd(unit=unit, started_ns=key * S, ended_ns=now_ns, **how), now_ns)
+        if how:
+            return
 
 
 def _no_memory(key: int) -> dict[str, Any]:
-    return {'refused': {key: Rejected(Reason.OUT_OF_MEMORY, 'full')}}
+    return {'refused': {SLOT + key: Rejected(Reason.OUT_OF_MEMORY, 'full')}}
 
 
-def test_three_units_in_a_row_without_memory_end_the_process() -> None:
+@pytest.mark.parametrize('stage', Stage)
+def test_three_units_of_a_stage_in_a_row_without_memory_end_the_process(stage: Stage) -> None:
+    """Whatever the stages before it do: they go well all the time."""
     bench = PipelineBench()
-    _end_of(bench, 1, **_no_memory(1))
-    _end_of(bench, 2, **_no_memory(2))
-    _end_of(bench, 3)  # one that fits begins the count anew
-    _end_of(bench, 4, **_no_memory(4))
-    _end_of(bench, 5, **_no_memory(5))
-    with pytest.raises(EngineFailure, match='3 units in a row did not fit') as ended:
-        _end_of(bench, 6, **_no_memory(6))
+    _through(bench, 1, stage, **_no_memory(1))
+    _through(bench, 2, stage, **_no_memory(2))
+    _through(bench, 3, stage)  # one that fits begins the count anew
+    _through(bench, 4, stage, **_no_memory(4))
+    _through(bench, 5, stage, **_no_memory(5))
+    with pytest.raises(EngineFailure, match=f'3 units of {stage.name} in a row') as ended:
+        _through(bench, 6, stage, **_no_memory(6))
     assert ended.value.code is ExitCode.OUT_OF_MEMORY
     reasons = {r.reason for r in bench.results() if isinstance(r, Dropped)}
     assert reasons == {Reason.OUT_OF_MEMORY}
 
 
+@pytest.mark.parametrize('stage', Stage)
+def test_five_units_of_a_stage_in_a_row_that_fail_end_the_process(stage: Stage) -> None:
+    bench = PipelineBench()
+    for key in range(1, 5):
+        _through(bench, key, stage, error=RuntimeError('broken'))
+    with pytest.raises(EngineFailure, match=f'5 units of {stage.name} in a row') as ended:
+        _through(bench, 5, stage, error=RuntimeError('broken'))
+    assert ended.value.code is ExitCode.MODEL_FAILS
+
+
 def test_lost_device_ends_the_process_at_once_and_its_robots_are_told() -> None:
     bench = PipelineBench()
     with pytest.raises(EngineFailure, match='the device is lost: CUDA error') as ended:
-        _end_of(bench, 1, error=RuntimeError('CUDA error'), fault=Fault.DEVICE_LOST)
+        _through(bench, 1, Stage.VIT, error=RuntimeError('CUDA error'), fault=Fault.DEVICE_LOST)
     assert ended.value.code is ExitCode.DEVICE_LOST
     (dropped,) = bench.results()
     assert isinstance(dropped, Dropped)

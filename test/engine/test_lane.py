@@ -74,6 +74,33 @@ def test_batch_without_memory_is_run_in_halves_and_nobody_is_lost(
     assert [state for _, states in model.ran for state in states] == [101, 102, 103, 104, 105]
 
 
+def test_halves_stay_with_the_worker_whose_memory_they_use() -> None:
+    ran: queue.SimpleQueue[tuple[int, int]] = queue.SimpleQueue()
+    met = threading.Barrier(2, timeout=TIMEOUT_S)
+
+    class Small:
+        def run(self, stage: Stage, batch: Batch) -> dict[int, Rejected]:
+            if len(batch.slot_ids) > 1:
+                met.wait()  # both workers have a batch
+                raise MemoryError('no room')
+            ran.put((batch.slot_ids[0], batch.worker))
+            return {}
+
+    ends: queue.SimpleQueue[UnitEnd] = queue.SimpleQueue()
+    lane = Lane(
+        Stage.ACTION, Small(), MonotonicClock(), ends.put, workers=2,
+        classify=lambda error: Fault.OUT_OF_MEMORY,
+    )  # fmt: skip
+    lane.issue(unit(1, 1, 2), (1, 2))
+    lane.issue(unit(2, 3, 4), (3, 4))
+    assert all(ends.get(timeout=TIMEOUT_S).error is None for _ in range(2))
+    lane.close()
+    worker = dict(ran.get_nowait() for _ in range(4))
+    assert worker[1] == worker[2]
+    assert worker[3] == worker[4]
+    assert {worker[1], worker[3]} == {0, 1}
+
+
 def test_member_that_does_not_fit_even_alone_is_refused() -> None:
     end = _end(SmallDevice(0), 1, 2)
     assert {slot: why.reason for slot, why in end.refused.items()} == {

@@ -6,6 +6,8 @@ from concurrent.futures import Executor, Future
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.engine.engine_life import EngineLife
 from xinfer_ros.engine.pending import Pending
@@ -119,3 +121,73 @@ def test_front_end_prepares_in_turns_if_it_is_told_to() -> None:
     bench.engine.finish(first, 0.0)
     assert len(bench.engine.submitted()) == 2
     assert bench.reasons() == ['OK']
+
+
+def test_engine_that_ends_while_requests_are_prepared_in_turns_leaves_nothing_behind() -> None:
+    """The decoders end between two answers; the robots of the next engine are served."""
+    decoders = Decoders()
+    bench = Bench(num_slots=8, overlap_preparation=False, decoders=decoders)
+    bench.engine.become_ready(1)
+    robots = [bench.robot(name) for name in 'ab']
+    for robot in robots:
+        bench.ask(robot, 1)
+    bench.while_answering = lambda answer: decoders.run()
+    bench.engine.die(2)
+    bench.while_answering = lambda answer: None
+    bench.engine.become_ready(2)
+    assert bench.reasons() == ['ENGINE_RESTARTED'] * 2
+    for robot in robots:
+        bench.ask(robot, 2)
+    decoders.run()
+    asked_again = [request for request in bench.engine.submitted() if request.key > 2]
+    assert [request.robot for request in asked_again] == [0, 1]
+
+
+def test_engine_that_ends_in_a_turn_lets_the_next_one_begin() -> None:
+    bench = Bench(num_slots=8, overlap_preparation=False)
+    bench.engine.become_ready(1)
+    first, second = (bench.robot(name) for name in 'ab')
+    bench.ask(first, 1)
+    bench.ask(second, 1)  # waits for the device
+    bench.engine.die(2)
+    bench.engine.become_ready(2)
+    bench.ask(first, 2)
+    assert [request.robot for request in bench.engine.submitted()] == [0, 0]
+
+
+def test_request_that_is_superseded_before_its_turn_keeps_no_slot() -> None:
+    """SC-03 without overlap of CPU and device."""
+    bench = Bench(num_slots=8, overlap_preparation=False)
+    bench.engine.become_ready(1)
+    robot = bench.robot('a')
+    for number in range(1, 31):
+        bench.ask(robot, number)
+    assert bench.reasons() == ['SUPERSEDED'] * 29
+
+
+@pytest.mark.parametrize('overlap', [True, False])
+def test_request_that_was_answered_while_it_was_prepared_gives_its_slot_back(
+    overlap: bool,
+) -> None:
+    decoders = Decoders()
+    bench = Bench(num_slots=2, overlap_preparation=overlap, decoders=decoders)
+    bench.engine.become_ready(1)
+    robot = bench.robot('a')
+    for number in range(1, 20, 2):
+        bench.ask(robot, number)
+        bench.ask(robot, number + 1)  # supersedes the one that is being prepared
+        decoders.run()
+        bench.engine.finish(bench.engine.submitted()[-1], 0.0)
+    assert bench.reasons() == ['SUPERSEDED', 'OK'] * 10
+
+
+def test_server_that_closes_while_a_request_comes_has_answered_it() -> None:
+    class Closed(Decoders):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> 'Future[Any]':
+            bench.front_end.close()
+            raise RuntimeError('cannot schedule new futures after shutdown')
+
+    bench = Bench(decoders=Closed())
+    bench.engine.become_ready(1)
+    bench.ask(bench.robot('a'), 1)
+    assert bench.reasons() == ['SHUTDOWN']

@@ -92,7 +92,10 @@ def _server_settings(arguments: argparse.Namespace) -> dict[str, object]:
         key, equals, text = pair.partition('=')
         if not equals:
             raise ConfigError(f'--set {pair}: KEY=VALUE is needed')
-        found[key] = yaml.safe_load(text) if text else ''
+        try:
+            found[key] = yaml.safe_load(text) if text else ''
+        except yaml.YAMLError:
+            raise ConfigError(f'--set {pair}: the value is not YAML; quote it as text') from None
     return found
 
 

@@ -30,6 +30,7 @@ from xinfer_ros.predict.identity import Identity
 
 WORKERS_ON_CPU: ByStage = (1, 1, 1)
 WORKERS_ON_GPU: ByStage = (2, 2, 3)
+_PATIENCE_S = 600.0  # what a large model takes is to be found out
 _DIGITS = 4  # of times in ms
 
 
@@ -136,6 +137,8 @@ def _measure_server(
             scheduling_policy='fifo',
             admission='none',
             max_robots=1,
+            engine_start_timeout_s=_PATIENCE_S,
+            unit_timeout_s=_PATIENCE_S,
             spare_engine=False,
         )
         return measure_server(config, contract, clock, plan.requests, done)

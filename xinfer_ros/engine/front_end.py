@@ -246,6 +246,8 @@ class FrontEnd:
         with self._order:
             if pending.submitted:
                 pending.life.send(Cancel(key=pending.key))
+        if self._preparation.withdraw(pending):
+            self._pending.release(pending)
 
     def _release(self, pending: Pending) -> None:
         """Give a slot back that neither decoder nor engine uses any more."""
@@ -289,9 +291,9 @@ class FrontEnd:
         """Answer everything under way ENGINE_RESTARTED; the engine watch's thread."""
         with self._lock:
             self._serving.end(next_epoch)
-        self._preparation.reset()
         for pending in self._pending.drain():
             self._answering.conclude(
                 pending, Reason.ENGINE_RESTARTED, 'ask again: a new engine starts'
             )
+        self._preparation.reset()  # last: what was drained is never handed over
         self._say()

@@ -44,6 +44,9 @@ class EngineLink:
         arguments = [str(theirs.fileno()), settings.to_json(), 'idle' if idle else 'now']
         command = [sys.executable, '-m', 'xinfer_ros.engine.process', *arguments]
         self._socket = ours
+        # of its own: the time-out of who receives would hold up who sends
+        self._outgoing = ours.dup()
+        self._outgoing.setblocking(False)
         self._sending = threading.Lock()
         env = dict(os.environ, OMP_NUM_THREADS=str(settings.config.torch_threads))
         self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=env)
@@ -108,7 +111,7 @@ class EngineLink:
         """
         with self._sending:
             try:
-                self._socket.send(encode(record), socket.MSG_DONTWAIT)
+                self._outgoing.send(encode(record))
             except BlockingIOError:
                 log.error('the engine does not take its records; it is killed')
                 self.kill()
@@ -129,3 +132,4 @@ class EngineLink:
             self._process.kill()
             self._process.wait()
         self._socket.close()
+        self._outgoing.close()

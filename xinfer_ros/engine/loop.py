@@ -45,6 +45,7 @@ class EngineLoop:
     :param model: computes the stages
     :param clock: monotonic time, the same as the front end's
     :param send: takes results for the front end; called in the thread of ``run``
+    :param events: where records arrive, for who has them before there is a model; None to make one
     """
 
     def __init__(
@@ -54,9 +55,10 @@ class EngineLoop:
         clock: Clock,
         send: Callable[[Record], None],
         settings: LoopSettings,
+        events: 'queue.SimpleQueue[Event | None] | None' = None,
     ) -> None:
         self._clock = clock
-        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._events = events if events is not None else queue.SimpleQueue()
         self._lanes = {
             stage: Lane(
                 stage,
@@ -84,9 +86,9 @@ class EngineLoop:
 
     def run(self) -> None:
         """
-        Serve until None is posted; ends the lanes before it returns.
+        Serve until None is posted.
 
-        :raises EngineFailure: if the device is past help; the lanes are left as they are
+        :raises EngineFailure: if the device is past help
         """
         while True:
             wait_ns = max(self._pipeline.wake_ns - self._clock.now_ns(), 0)
@@ -97,6 +99,9 @@ class EngineLoop:
             except queue.Empty:
                 event = None  # only the clock has moved
             self._pipeline.step(event, self._clock.now_ns())
+
+    def close(self) -> None:
+        """End the lanes after the units in execution."""
         for lane in self._lanes.values():
             lane.close()
 

@@ -91,7 +91,9 @@ class Pipeline:
         self._issued_ns: dict[int, int] = {}
         self._tick_ns: int | None = None
         self._beat_ns = 0
-        self._failures = self._out_of_memory = 0
+        # in a row, of each stage: a good unit of another stage says nothing of this one
+        self._failures = [0 for _ in Stage]
+        self._out_of_memory = [0 for _ in Stage]
 
     @property
     def wake_ns(self) -> int:
@@ -179,7 +181,7 @@ class Pipeline:
         if self._recorder is not None:
             self._recorder.ended(end.unit, now_ns, good=end.error is None)
         if end.error is None:
-            self._failures = 0
+            self._failures[end.unit.stage] = 0
             self._completed(end, now_ns)
             self._watch_memory(end)
             return
@@ -230,13 +232,14 @@ class Pipeline:
 
     def _watch_memory(self, end: UnitEnd) -> None:
         """End the process when one unit after the other does not fit into the device."""
+        stage = end.unit.stage
         if not any(why.reason is Reason.OUT_OF_MEMORY for why in end.refused.values()):
-            self._out_of_memory = 0
+            self._out_of_memory[stage] = 0
             return
-        log.error('the device has no memory for a unit of %s', end.unit.stage.name)
-        self._out_of_memory += 1
-        if self._out_of_memory == MAX_OUT_OF_MEMORY_IN_A_ROW:
-            text = f'{self._out_of_memory} units in a row did not fit into the memory'
+        log.error('the device has no memory for a unit of %s', stage.name)
+        self._out_of_memory[stage] += 1
+        if self._out_of_memory[stage] == MAX_OUT_OF_MEMORY_IN_A_ROW:
+            text = f'{MAX_OUT_OF_MEMORY_IN_A_ROW} units of {stage.name} in a row did not fit'
             raise EngineFailure(ExitCode.OUT_OF_MEMORY, text)
 
     def _watch_failures(self, end: UnitEnd) -> None:
@@ -245,9 +248,10 @@ class Pipeline:
             return
         if end.fault is Fault.DEVICE_LOST:
             raise EngineFailure(ExitCode.DEVICE_LOST, f'the device is lost: {end.error}')
-        self._failures += 1
-        if self._failures == MAX_FAILURES_IN_A_ROW:
-            text = f'{self._failures} units in a row have failed'
+        stage = end.unit.stage
+        self._failures[stage] += 1
+        if self._failures[stage] == MAX_FAILURES_IN_A_ROW:
+            text = f'{MAX_FAILURES_IN_A_ROW} units of {stage.name} in a row have failed'
             raise EngineFailure(ExitCode.MODEL_FAILS, text)
 
 

@@ -4,6 +4,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
+from contextlib import suppress
 from typing import Protocol
 
 from xinfer_ros.engine.pending import Pending
@@ -16,6 +17,10 @@ class Preparation(Protocol):
 
     def add(self, pending: Pending) -> None:
         """Take in a request; it is prepared now or later, in a decoder's thread."""
+        ...
+
+    def withdraw(self, pending: Pending) -> bool:
+        """Take a request out that nobody waits for; return whether it had not begun yet."""
         ...
 
     def prepared(self, pending: Pending, *, good: bool) -> None:
@@ -35,6 +40,11 @@ class Preparation(Protocol):
         ...
 
 
+def _start(decoders: Executor, prepare: Step, pending: Pending) -> None:
+    with suppress(RuntimeError):  # the server closes, and has answered the request already
+        decoders.submit(prepare, pending)
+
+
 class OverlappedPreparation:
     """
     Prepares a request as soon as a decoder is free, whatever the device does.
@@ -49,7 +59,11 @@ class OverlappedPreparation:
 
     def add(self, pending: Pending) -> None:
         """Prepare a request."""
-        self._decoders.submit(self._prepare, pending)
+        _start(self._decoders, self._prepare, pending)
+
+    def withdraw(self, pending: Pending) -> bool:
+        """Return False: a decoder has it."""
+        return False
 
     def prepared(self, pending: Pending, *, good: bool) -> None:
         """Hand a request over."""
@@ -90,7 +104,15 @@ class AlternatingPreparation:
                 self._waiting.append(pending)
                 return
             self._preparing.add(pending)
-        self._decoders.submit(self._prepare, pending)
+        _start(self._decoders, self._prepare, pending)
+
+    def withdraw(self, pending: Pending) -> bool:
+        """Take a request out that waits for the next turn."""
+        with self._lock:
+            if pending not in self._waiting:
+                return False
+            self._waiting.remove(pending)
+            return True
 
     def prepared(self, pending: Pending, *, good: bool) -> None:
         """Hand everything over when the last of this turn is prepared."""
@@ -116,7 +138,7 @@ class AlternatingPreparation:
             beginning, self._waiting = self._waiting, []
             self._preparing.update(beginning)
         for waiting in beginning:
-            self._decoders.submit(self._prepare, waiting)
+            _start(self._decoders, self._prepare, waiting)
 
     def reset(self) -> None:
         """Begin the next turn: the engine has nothing any more."""
@@ -126,4 +148,4 @@ class AlternatingPreparation:
             beginning, self._waiting = self._waiting, []
             self._preparing.update(beginning)
         for waiting in beginning:
-            self._decoders.submit(self._prepare, waiting)
+            _start(self._decoders, self._prepare, waiting)

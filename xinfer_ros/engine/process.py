@@ -4,6 +4,7 @@
 import logging
 import mmap
 import os
+import queue
 import signal
 import socket
 import sys
@@ -17,6 +18,7 @@ from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
 from xinfer_ros.engine.calibrate_check import check_calibration
 from xinfer_ros.engine.health import EngineFailure, ExitCode, Fault
 from xinfer_ros.engine.loop import EngineLoop, LoopSettings
+from xinfer_ros.engine.pipeline import Event
 from xinfer_ros.engine.records import (
     MAX_RECORD_BYTES,
     Contract,
@@ -31,7 +33,6 @@ from xinfer_ros.models.device_error import classify
 from xinfer_ros.models.registry import make_model, preload
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.run_record import RunFacts, RunRecorder
-from xinfer_ros.sched.registry import make_scheduler
 
 END_S = 2.0
 
@@ -44,14 +45,10 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
 
     :param link: SOCK_SEQPACKET connection to the front end
     """
+    events = _listen(link)  # before the model: a front end that goes away ends this at any time
     device = settings.device()
     plan = settings.plan(device)
-    scheduler = make_scheduler(
-        settings.config.scheduling_policy,
-        device,
-        round_barrier=settings.config.round_barrier,
-        **settings.policy_changes(device),
-    )
+    scheduler = settings.scheduler(device)
     model = make_model(settings.config.model, settings.options())
     if warning := check_calibration(settings.config, device, model.contract):
         log.warning('%s', warning)
@@ -80,23 +77,37 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
         classify=lambda error: Fault(classify(error)),
         recorder=recorder,
     )
-    loop = EngineLoop(scheduler, model, MonotonicClock(), send, lanes)
-
-    def receive() -> None:
-        try:
-            while packet := link.recv(MAX_RECORD_BYTES):
-                loop.post(decode(packet))
-        finally:  # the front end is gone
-            loop.post(None)
-            threading.Timer(END_S, os._exit, [0]).start()  # a lane may hang for ever
-
-    threading.Thread(target=receive, name='receive', daemon=True).start()
+    loop = EngineLoop(scheduler, model, MonotonicClock(), send, lanes, events)
     send(Ready())
     try:
         loop.run()
     finally:
         if recorder is not None:
-            recorder.save(Path(settings.config.record_run))
+            _save(recorder, Path(settings.config.record_run))
+    loop.close()
+
+
+def _listen(link: socket.socket) -> 'queue.SimpleQueue[Event | None]':
+    """Return where the front end's records arrive; None, and soon the end, when it is gone."""
+    events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+
+    def receive() -> None:
+        try:
+            while packet := link.recv(MAX_RECORD_BYTES):
+                events.put(decode(packet))
+        finally:
+            events.put(None)
+            threading.Timer(END_S, os._exit, [0]).start()  # the model or a lane may hang
+
+    threading.Thread(target=receive, name='receive', daemon=True).start()
+    return events
+
+
+def _save(recorder: RunRecorder, path: Path) -> None:
+    try:
+        recorder.save(path)
+    except ConfigError as error:  # why the engine ends matters more
+        log.error('the record of the run is lost: %s', error)
 
 
 def _recorder(

@@ -9,14 +9,20 @@ import numpy as np
 
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.batch import ByStage, LanePlan
+from xinfer_ros.errors import ConfigError
 from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.matching import serving_calibration
+from xinfer_ros.sched.registry import make_scheduler
+from xinfer_ros.sched.scheduler import Scheduler
 from xinfer_ros.sched.settings import POLICIES
 from xinfer_ros.setting import changes
 
 SPARE_SLOTS = 4  # for requests that were superseded while they ran
 HUNG_STAGES = 20  # a unit that takes this many times the slowest stage is taken for hung
+MARGIN = 3  # times the slowest stage that a unit must be allowed
+# settings of a policy that the server has settings of its own for
+OWN = {'stage_overlap': 'stage_overlap', 'max_held': 'max_in_stages'}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,20 +90,44 @@ class EngineSettings:
         """
         name = self.config.scheduling_policy
         owner, what = POLICIES[name].of(device), f'scheduling policy {name}'
-        return changes(owner, self.config.policy_settings, what) | {
-            'stage_overlap': self.config.stage_overlap,
-            'max_held': self.config.max_in_stages,
-        }
+        found = changes(owner, self.config.policy_settings, what)
+        for key, ours in OWN.items():
+            if key in found:
+                raise ConfigError(f'policy_settings has {key}; set {ours} of the server instead')
+        return found | {key: getattr(self.config, ours) for key, ours in OWN.items()}
+
+    def scheduler(self, device: Calibration) -> Scheduler:
+        """Return the scheduler of an engine."""
+        return make_scheduler(
+            self.config.scheduling_policy,
+            device,
+            round_barrier=self.config.round_barrier,
+            **self.policy_changes(device),
+        )
 
     def hung_ns(self, device: Calibration) -> int:
-        """Return the age at which a unit is taken for hung, and robots are told so [ns]."""
+        """
+        Return the age at which a unit is taken for hung, and robots are told so [ns].
+
+        Later for slow stages, but well before the engine is ended.
+
+        :raises ConfigError: if the engine would be ended while a stage works as it usually does
+        """
         slowest_ms: float = max(
             work * batch[-1] / rates.min()
             for work, batch, rates in zip(
                 device.work_ms, device.batch_work, device.rates, strict=True
             )
         )
-        return round(max(self.config.hung_after_s * 1e9, HUNG_STAGES * slowest_ms * 1e6))
+        timeout_s = self.config.unit_timeout_s
+        if MARGIN * slowest_ms > 1e3 * timeout_s:
+            raise ConfigError(
+                f'unit_timeout_s is {timeout_s:g}, but a unit takes up to '
+                f'{slowest_ms / 1e3:.3g} s by the calibration; '
+                f'{MARGIN * slowest_ms / 1e3:.3g} s or more is needed'
+            )
+        hung_s = max(self.config.hung_after_s, HUNG_STAGES * slowest_ms / 1e3)
+        return round(min(hung_s, timeout_s / 2) * 1e9)
 
 
 def _max_batch(device: Calibration) -> ByStage:

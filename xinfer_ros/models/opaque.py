@@ -17,7 +17,13 @@ from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError, ModelError, Reason, Rejected
-from xinfer_ros.models.adapter import Refusals, frozen_steps, preserved_slot, write_sample
+from xinfer_ros.models.adapter import (
+    Refusals,
+    StagedModel,
+    frozen_steps,
+    preserved_slot,
+    write_sample,
+)
 from xinfer_ros.models.options import ModelOptions
 
 PREFIX = 'python:'
@@ -179,12 +185,12 @@ class OpaqueModel:
             )
 
 
-def make_opaque_model(name: str, options: ModelOptions) -> OpaqueModel:
+def make_opaque_model(name: str, options: ModelOptions) -> StagedModel:
     """
     Return the model of a factory that is named in the configuration.
 
     :param name: ``python:package.module:factory``; the factory gets ``options`` and returns a
-        contract and a policy, or an ``OpaqueModel``
+        contract and a policy, or a model in stages of its own (``StagedModel``)
     :param options: for the factory
     :raises ConfigError: if it can't be found, or returns something else
     """
@@ -201,8 +207,9 @@ def make_opaque_model(name: str, options: ModelOptions) -> OpaqueModel:
     if not callable(factory):
         raise ConfigError(f'model {name!r}: module {module_name} has no function {factory_name}')
     made = factory(options)
-    if isinstance(made, OpaqueModel):
-        return made
+    if all(callable(getattr(made, name, None)) for name in ('bind', 'run', 'warm_up')):
+        staged: StagedModel = made  # a model in stages of its own
+        return staged
     match made:
         case (ModelContract() as contract, policy) if callable(getattr(policy, 'predict', None)):
             return OpaqueModel(contract, policy)
