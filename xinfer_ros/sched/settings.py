@@ -217,6 +217,8 @@ class ForesightSettings(PolicySettings):
             margin_ms=alone / 15.0,
             put_off_ms=24.0 * alone,
             pacing_window_ms=3.0 * alone,
+            # by batches of one, although the device gives more by larger ones: with their rate a
+            # fleet near its limit has no reserve left, and tips over in some rounds
             pacing_rate_per_ms=0.85 * calibration.saturated_per_ms,
             back_ms=calibration.output_ms + calibration.reserved_ms,
             reserved_ms=calibration.reserved_ms,
