@@ -11,9 +11,10 @@ from xinfer_ros.models.adapter import write_sample
 from xinfer_ros.models.aloha import aloha_contract, aloha_statistics
 from xinfer_ros.models.gemma import GemmaConfig
 from xinfer_ros.models.pi05 import Pi05, Pi05Config, published_config
+from xinfer_ros.models.pi05_flow import Pi05Flow
 from xinfer_ros.models.processor import Pi05Processor, StatePrompt
 from xinfer_ros.models.siglip import VisionConfig
-from xinfer_ros.models.staged import ServingOptions, StagedPi05
+from xinfer_ros.models.staged import ServingOptions, StagedVla
 from xinfer_ros.models.tokenizer import ByteTokenizer
 
 CAMERAS, HEIGHT, WIDTH, PATCH, MERGE = 3, 196, 308, 14, 2
@@ -73,7 +74,7 @@ def paper_contract() -> ModelContract:
     )
 
 
-def served(model: Pi05) -> StagedPi05:
+def served(model: Pi05) -> StagedVla:
     """Return the model over slots, with room for exactly the paper's prefix."""
     limits = aloha_statistics()
     prompt = StatePrompt(
@@ -81,7 +82,7 @@ def served(model: Pi05) -> StagedPi05:
     )
     processor = Pi05Processor(state_prompt=prompt, action_space=ActionSpace(statistics=limits))
     options = ServingOptions(processor=processor, prompt_rooms=(PROMPT,), capture=True)
-    return StagedPi05(paper_contract(), model, options)
+    return StagedVla(paper_contract(), Pi05Flow(model), options)
 
 
 def filled(contract: ModelContract, count: int) -> SlotArrays:

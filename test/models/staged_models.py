@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small π0.5 models over slots, with options of choice, for the tests of models."""
+"""Small models of every family over slots, with options of choice, for the tests of models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,25 +9,73 @@ import numpy.typing as npt
 import torch
 
 from xinfer_ros.core.batch import Batch, LanePlan
+from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.models.adapter import Refusals
 from xinfer_ros.models.aloha import aloha_statistics
-from xinfer_ros.models.pi05 import Pi05
-from xinfer_ros.models.rtc import RtcOptions
-from xinfer_ros.models.staged import ServingOptions, StagedPi05
-from xinfer_ros.models.tiny import tiny_contract, tiny_processor
+from xinfer_ros.models.flow_model import FlowModel
+from xinfer_ros.models.joined import prepare
+from xinfer_ros.models.options import ModelOptions
+from xinfer_ros.models.pi05_flow import Pi05Flow
+from xinfer_ros.models.processor import Processor
+from xinfer_ros.models.programs import prompt_rooms
+from xinfer_ros.models.random_families import drawn_family
+from xinfer_ros.models.rtc import Jacobian, RtcMode, RtcOptions
+from xinfer_ros.models.staged import ServingOptions, StagedVla
+from xinfer_ros.models.tiny import seeded_pi05, tiny_config, tiny_contract, tiny_processor
 
 from .filled_slots import empty_slots, write_request
 
 Actions = npt.NDArray[np.float32]
+
+TINY = ('tiny', 'tiny_smolvla', 'tiny_wall')
+TIES = {
+    'guided': RtcOptions(mode=RtcMode.GUIDED),
+    'hard prefix': RtcOptions(mode=RtcMode.HARD_PREFIX),
+    'none': RtcOptions(mode=RtcMode.NONE),
+    'vjp': RtcOptions(mode=RtcMode.GUIDED, jacobian=Jacobian.VJP),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What a model over slots is made of, and several rooms for its prompts."""
+
+    contract: ModelContract
+    model: FlowModel
+    processor: Processor
+    rooms: tuple[int, ...]
+
+
+def tiny_parts(name: str, device: str = 'cpu', dtype: torch.dtype = torch.float32) -> Parts:
+    """Return the parts of one of ``TINY``; the weights are the same on every device."""
+    if name == 'tiny':
+        model = seeded_pi05(tiny_config(), 0).to(device)
+        model.fix_times()  # what depends on the times is not narrowed
+        prepare(model.to(dtype))
+        processor = tiny_processor()
+        return Parts(
+            contract=tiny_contract(),
+            model=Pi05Flow(model),
+            processor=processor,
+            rooms=prompt_rooms(processor.prompt_tokens),
+        )
+    drawn = drawn_family(name, ModelOptions(device='cpu', dtype='float32'))
+    drawn.model.to(device, dtype).fix_times()
+    return Parts(
+        contract=drawn.contract,
+        model=drawn.model,
+        processor=drawn.processor,
+        rooms=drawn.prompt_rooms,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
     """A bound model and its slots."""
 
-    model: StagedPi05
+    model: StagedVla
     slots: SlotArrays
 
     def fill(self) -> None:
@@ -68,7 +116,7 @@ class Serving:
     :param rtc: how chunks are tied
     :param plan: batches, workers and states
     :param capture: as in ``ServingOptions``
-    :param rooms: for prompts, the last of 192 [tokens]
+    :param roomy: with all rooms for prompts instead of the largest
     """
 
     rtc: RtcOptions = field(default_factory=RtcOptions)
@@ -76,20 +124,17 @@ class Serving:
         default_factory=lambda: LanePlan(num_states=6, max_batch=(3, 3, 3), workers=(1, 1, 1))
     )
     capture: bool = True
-    rooms: tuple[int, ...] = (192,)
+    roomy: bool = False
 
-    def start(self, model: Pi05, num_slots: int = 6) -> Served:
+    def start(self, parts: Parts, num_slots: int = 6) -> Served:
         """Return the model bound to filled slots."""
-        staged = StagedPi05(
-            tiny_contract(),
-            model,
-            ServingOptions(
-                processor=tiny_processor(),
-                rtc=self.rtc,
-                capture=self.capture,
-                prompt_rooms=self.rooms,
-            ),
+        options = ServingOptions(
+            processor=parts.processor,
+            rtc=self.rtc,
+            capture=self.capture,
+            prompt_rooms=parts.rooms if self.roomy else parts.rooms[-1:],
         )
+        staged = StagedVla(parts.contract, parts.model, options)
         slots = empty_slots(staged.contract, num_slots)
         staged.bind(slots, self.plan)
         served = Served(model=staged, slots=slots)

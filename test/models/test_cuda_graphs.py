@@ -13,43 +13,34 @@ from xinfer_ros.core.batch import LanePlan
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import Reason
 from xinfer_ros.models.device_error import classify
-from xinfer_ros.models.pi05 import Pi05
-from xinfer_ros.models.rtc import Jacobian, RtcMode, RtcOptions
-from xinfer_ros.models.tiny import seeded_pi05, tiny_config
+from xinfer_ros.models.rtc import RtcOptions
 
-from .staged_models import Served, Serving, same
+from .staged_models import TIES, TINY, Parts, Served, Serving, same, tiny_parts
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason='torch sees no CUDA device'),
 ]
 
-TIES = {
-    'guided': RtcOptions(mode=RtcMode.GUIDED),
-    'hard prefix': RtcOptions(mode=RtcMode.HARD_PREFIX),
-    'none': RtcOptions(mode=RtcMode.NONE),
-    'vjp': RtcOptions(mode=RtcMode.GUIDED, jacobian=Jacobian.VJP),
-}
 PLAN = LanePlan(num_states=6, max_batch=(3, 3, 3), workers=(2, 2, 2))
-ROOMS = (64, 128, 192)
 
 
-def _model(device: str, dtype: torch.dtype = torch.float32) -> Pi05:
-    model = seeded_pi05(tiny_config(), 0).to(device)
-    model.fix_times()
-    return model.to(dtype)
-
-
-@pytest.fixture(scope='module')
-def model() -> Pi05:
-    """Return one tiny model on the device."""
-    return _model('cuda')
+@pytest.fixture(scope='module', params=TINY)
+def name(request: pytest.FixtureRequest) -> str:
+    """Return the name of one tiny model of each family."""
+    return str(request.param)
 
 
 @pytest.fixture(scope='module')
-def started(model: Pi05) -> Served:
-    """Return it with two workers a stage, batches of up to three and three rooms for prompts."""
-    return Serving(plan=PLAN, rooms=ROOMS).start(model)
+def parts(name: str) -> Parts:
+    """Return that model on the device."""
+    return tiny_parts(name, 'cuda')
+
+
+@pytest.fixture(scope='module')
+def started(parts: Parts) -> Served:
+    """Return it with two workers a stage, batches of up to three and several rooms for prompts."""
+    return Serving(plan=PLAN, roomy=True).start(parts)
 
 
 @pytest.fixture
@@ -61,31 +52,31 @@ def served(started: Served) -> Served:
 
 @pytest.mark.parametrize('rtc', TIES.values(), ids=TIES)
 def test_replays_answer_what_the_device_answers_without_graphs(
-    model: Pi05, rtc: RtcOptions
+    parts: Parts, rtc: RtcOptions
 ) -> None:
     """Every stage and batch, with requests that differ from those of the capture."""
-    graphs = Serving(rtc=rtc, rooms=ROOMS).start(model)
-    plain = Serving(rtc=rtc, rooms=ROOMS, capture=False).start(model)
+    graphs = Serving(rtc=rtc, roomy=True).start(parts)
+    plain = Serving(rtc=rtc, roomy=True, capture=False).start(parts)
     for batch in ([0], [5], [3, 1], [4, 5, 2], [1, 2, 0]):
         same(graphs.answers(batch), plain.answers(batch))
 
 
-def test_device_answers_what_a_cpu_answers(served: Served) -> None:
-    plain = Serving(capture=False, rooms=ROOMS).start(_model('cpu'))
+def test_device_answers_what_a_cpu_answers(name: str, served: Served) -> None:
+    plain = Serving(capture=False, roomy=True).start(tiny_parts(name))
     for batch in ([0, 1, 2], [3, 4, 5]):
         same(served.answers(batch), plain.answers(batch), tolerance=1e-3)
 
 
-def test_narrow_weights_answer_nearly_the_same(served: Served) -> None:
-    narrow = Serving(rooms=ROOMS).start(_model('cuda', torch.bfloat16))
+def test_narrow_weights_answer_nearly_the_same(name: str, served: Served) -> None:
+    narrow = Serving(roomy=True).start(tiny_parts(name, 'cuda', torch.bfloat16))
     same(narrow.answers([0, 1, 2]), served.answers([0, 1, 2]), tolerance=0.5)
 
 
-def test_every_program_has_a_graph_and_none_is_captured_late(served: Served) -> None:
+def test_every_program_has_a_graph_and_none_is_captured_late(parts: Parts, served: Served) -> None:
     """SL-06."""
     served.model.warm_up()
     recorded = served.model.num_recorded
-    assert recorded == 2 * 3 + 2 * (2 * 3 * len(ROOMS))
+    assert recorded == 2 * 3 + 2 * (2 * 3 * len(parts.rooms))
     for worker in (0, 1):
         for batch in ([0], [1, 2], [3, 4, 5]):
             served.answers(batch, worker=worker)

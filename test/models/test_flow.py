@@ -165,6 +165,18 @@ def test_frozen_rows_are_those_of_the_leftover() -> None:
     assert torch.equal(found[1], free[1])
 
 
+def test_without_weights_nothing_but_frozen_rows_is_tied() -> None:
+    noise, previous = (rows[:2] for rows in drawn())
+    frozen = (torch.arange(HORIZON) < 5).expand(2, -1)
+    weightless = RtcInputs(previous=previous, frozen=frozen)
+    unweighted = RtcInputs(previous=previous, frozen=frozen, weights=torch.zeros(2, HORIZON))
+    found, expected = (
+        integrate(GaussianFlow().velocity, noise, STEPS, rtc)
+        for rtc in (weightless.cloned(), unweighted)
+    )
+    assert torch.equal(found, expected)
+
+
 @pytest.mark.parametrize('jacobian', Jacobian)
 def test_requests_of_a_batch_have_commitments_and_leftovers_of_their_own(
     jacobian: Jacobian,

@@ -156,3 +156,12 @@ def test_unknown_device_or_type_is_refused(
 ) -> None:
     with pytest.raises(ConfigError, match=reason):
         make_model(str(folder), replace(ModelOptions(), **change))
+
+
+def test_contract_tells_apart_models_that_differ_in_flow_steps_alone(folder: Path) -> None:
+    """Their calibrations must not be taken for each other's."""
+    ten = make_model(str(folder), ModelOptions(device='cpu')).contract
+    set_config(folder, num_inference_steps=4)
+    four = make_model(str(folder), ModelOptions(device='cpu')).contract
+    assert ten.network.endswith('weights, 10 flow steps')
+    assert four == replace(ten, network=ten.network.replace('10 flow', '4 flow'))

@@ -79,6 +79,12 @@ def test_rooms_are_steps_of_64_tokens_and_the_longest_prompt(
     assert prompt_rooms(longest) == rooms
 
 
+def test_rooms_that_no_prompt_fits_are_left_out() -> None:
+    assert prompt_rooms(512, 400) == (448, 512)
+    assert prompt_rooms(445, 415) == (445,)
+    assert prompt_rooms(200, 64) == (64, 128, 200)
+
+
 def test_every_size_of_the_plan_has_a_program_for_every_worker_and_room() -> None:
     programs = _programs(Direct(_CPU), torch.zeros(4, 5))
     assert len(programs) == 2 + 2 * 3 * 3 + 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A π0.5 model over slots: batches, workers, refused members, ties, and nothing made late."""
+"""A model of any family over slots: batches, workers, refused members, ties, nothing made late."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,31 +11,22 @@ from xinfer_ros.core.batch import LanePlan
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ModelError, Reason
 from xinfer_ros.models.aloha import aloha_statistics
-from xinfer_ros.models.pi05 import Pi05
-from xinfer_ros.models.rtc import Jacobian, RtcMode, RtcOptions
-from xinfer_ros.models.tiny import seeded_pi05, tiny_config
+from xinfer_ros.models.rtc import RtcOptions
 
 from .filled_slots import write_instruction, write_request
-from .staged_models import Actions, Served, Serving, same
-
-TIES = {
-    'guided': RtcOptions(mode=RtcMode.GUIDED),
-    'hard prefix': RtcOptions(mode=RtcMode.HARD_PREFIX),
-    'none': RtcOptions(mode=RtcMode.NONE),
-    'vjp': RtcOptions(mode=RtcMode.GUIDED, jacobian=Jacobian.VJP),
-}
+from .staged_models import TIES, TINY, Actions, Parts, Served, Serving, same, tiny_parts
 
 
-@pytest.fixture(scope='module')
-def model() -> Pi05:
-    """Return one tiny model."""
-    return seeded_pi05(tiny_config(), 0)
+@pytest.fixture(scope='module', params=TINY)
+def parts(request: pytest.FixtureRequest) -> Parts:
+    """Return one tiny model of each family."""
+    return tiny_parts(request.param)
 
 
 @pytest.fixture(scope='module')
-def started(model: Pi05) -> Served:
+def started(parts: Parts) -> Served:
     """Return it with six slots and batches of up to three."""
-    return Serving().start(model)
+    return Serving().start(parts)
 
 
 @pytest.fixture
@@ -105,9 +96,9 @@ def test_state_of_an_earlier_request_leaves_no_trace(served: Served) -> None:
 
 
 @pytest.mark.parametrize('rtc', TIES.values(), ids=TIES)
-def test_batch_is_tied_as_its_members_are_alone(model: Pi05, rtc: RtcOptions) -> None:
+def test_batch_is_tied_as_its_members_are_alone(parts: Parts, rtc: RtcOptions) -> None:
     """Half of the requests have a leftover, each of another length and commitment."""
-    served = Serving(rtc=rtc).start(model)
+    served = Serving(rtc=rtc).start(parts)
     alone = _alone(served, range(6))
     batches = np.concatenate([served.answers([0, 1, 2]), served.answers([3, 4, 5])])
     same(batches, alone)
@@ -116,9 +107,12 @@ def test_batch_is_tied_as_its_members_are_alone(model: Pi05, rtc: RtcOptions) ->
         np.testing.assert_array_equal(batches[slot, :steps], served.slots.leftover[slot, :steps])
 
 
-def test_every_mode_ties_in_a_way_of_its_own(model: Pi05) -> None:
+def test_every_mode_ties_in_a_way_of_its_own(parts: Parts) -> None:
     """Beyond the committed rows, which are the leftover's in all of them."""
-    found = {name: Serving(rtc=rtc).start(model).answers([3])[0, 5:] for name, rtc in TIES.items()}
+    found = {}
+    for name, rtc in TIES.items():
+        served = Serving(rtc=rtc, capture=False).start(parts)
+        found[name] = served.answers([3])[0, 5:]
     names = list(found)
     for index, name in enumerate(names):
         for other in names[index + 1 :]:
@@ -126,12 +120,12 @@ def test_every_mode_ties_in_a_way_of_its_own(model: Pi05) -> None:
 
 
 def test_short_and_long_prompts_get_the_same_answers_in_any_room(
-    model: Pi05, served: Served
+    parts: Parts, served: Served
 ) -> None:
     for slot, text in enumerate(('x', 'y' * 30, 'z' * 60)):
         write_instruction(served.slots, slot, text)
     expected = _alone(served, [0, 1, 2])
-    roomy = Serving(rooms=(64, 128, 160, 192)).start(model)
+    roomy = Serving(roomy=True).start(parts)
     for slot, text in enumerate(('x', 'y' * 30, 'z' * 60)):
         write_instruction(roomy.slots, slot, text)
     same(_alone(roomy, [0, 1, 2]), expected)
@@ -141,20 +135,20 @@ def test_short_and_long_prompts_get_the_same_answers_in_any_room(
     same(roomy.slots.actions[:3], expected)
 
 
-def test_graphs_answer_what_the_model_answers_without_them(model: Pi05, served: Served) -> None:
-    plain = Serving(capture=False).start(model)
-    same(served.answers([0, 1, 2]), plain.answers([0, 1, 2]))
+def test_graphs_answer_what_the_model_answers_without_them(parts: Parts, served: Served) -> None:
+    plain = Serving(capture=False).start(parts)
+    same(served.answers([0, 1, 2]), plain.answers([0, 1, 2]), tolerance=1e-6)
     assert plain.model.num_recorded == 0
     assert served.model.num_recorded > 0
 
 
-def test_nothing_is_recorded_after_the_start(model: Pi05) -> None:
+def test_nothing_is_recorded_after_the_start(parts: Parts) -> None:
     """SL-06: every batch, commitment, prompt length and set of cameras that is declared."""
     plan = LanePlan(num_states=8, max_batch=(8, 4, 8), workers=(1, 2, 1))
-    served = Serving(plan=plan, rooms=(128, 192)).start(model, num_slots=8)
+    served = Serving(plan=plan, roomy=True).start(parts, num_slots=8)
     served.model.warm_up()
     recorded = served.model.num_recorded
-    assert recorded == 1 + 2 + 2
+    assert recorded == 1 + 2 * len(parts.rooms)
     limits, longest = aloha_statistics(), served.model.contract.max_instruction_bytes
     for size in range(1, 9):
         for slot in range(size):
@@ -189,10 +183,10 @@ def test_unit_outside_the_plan_is_an_error_and_is_not_made_in_haste(
     assert served.model.num_recorded == recorded
 
 
-def test_workers_of_all_stages_run_at_once_as_they_do_one_by_one(model: Pi05) -> None:
+def test_workers_of_all_stages_run_at_once_as_they_do_one_by_one(parts: Parts) -> None:
     """SL-01: two workers a stage on different requests; none gets another's answer."""
     plan = LanePlan(num_states=6, max_batch=(1, 1, 1), workers=(2, 2, 2))
-    served = Serving(plan=plan).start(model)
+    served = Serving(plan=plan).start(parts)
     expected = _alone(served, range(6))
     served.slots.actions[:] = 0
     with ThreadPoolExecutor(6) as threads:
@@ -208,8 +202,8 @@ def test_workers_of_all_stages_run_at_once_as_they_do_one_by_one(model: Pi05) ->
     same(served.slots.actions, expected)
 
 
-def test_model_is_bound_again_without_new_graphs(model: Pi05) -> None:
-    served = Serving().start(model)
+def test_model_is_bound_again_without_new_graphs(parts: Parts) -> None:
+    served = Serving().start(parts)
     expected, recorded = served.answers([0, 1]), served.model.num_recorded
     served.model.bind(served.slots, LanePlan(num_states=2, max_batch=(2, 2, 2)))
     same(served.answers([0, 1]), expected)

@@ -38,6 +38,7 @@ class ModelContract:
     :param max_commitment_steps: largest commitment ``d`` that is honoured without clamping
     :param max_instruction_bytes: longest instruction in UTF-8 [bytes]
     :param stages: the stages that the model has; those left out take no time
+    :param network: what else decides about its times, in words: number of weights, flow steps
     """
 
     name: str
@@ -47,6 +48,7 @@ class ModelContract:
     max_commitment_steps: int
     max_instruction_bytes: int = 400
     stages: tuple[Stage, ...] = tuple(Stage)
+    network: str = ''
 
     @property
     def action_dim(self) -> int:

@@ -66,7 +66,7 @@ def catalogue() -> tuple[Entry, ...]:
             name='tiny_smolvla, tiny_wall',
             what='these families in small, random weights from model_seed',
             stages=_STAGES,
-            cameras='top, left_wrist, right_wrist; 224x320',
+            cameras='top, left_wrist, right_wrist; 224x320, tiny_wall 224x288 for wrists',
             sizes='14 joints, H = 16',
             rtc='guided (identity or vjp), none',
             page=_FAMILIES_PAGE,

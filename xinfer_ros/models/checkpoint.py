@@ -70,6 +70,7 @@ def load_pi05(
         if progress is not None:
             progress(count, len(sources))
     model.load_state_dict(weights, strict=True, assign=True)
+    weights.clear()  # joined layers have copies, and nobody needs both
     model.requires_grad_(False).eval()
     model.fix_times()
     for name, parameter in model.named_parameters():

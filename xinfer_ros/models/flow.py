@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from xinfer_ros.models.rtc import Jacobian, guidance_gains
 
@@ -24,7 +25,8 @@ class RtcInputs:
     A request without a leftover has weights of 0 and no frozen row.
 
     :param previous: ``(B, H, action_width)`` leftovers in model space, row 0 is executed next
-    :param weights: ``(B, H)`` guidance weights in [0, 1], see ``rtc.prefix_weights``
+    :param weights: ``(B, H)`` guidance weights in [0, 1], see ``rtc.prefix_weights``; None where
+        no request is guided
     :param frozen: ``(B, H)`` bool, rows clamped to ``previous`` at every step, with flow time 0 of
         their own (for checkpoints trained that way); None where no request has any
     :param max_gain: upper limit β of the guidance gain
@@ -32,17 +34,16 @@ class RtcInputs:
     """
 
     previous: Tensor
-    weights: Tensor
+    weights: Tensor | None = None
     frozen: Tensor | None = None
     max_gain: float = 5.0
     jacobian: Jacobian = Jacobian.IDENTITY
 
     def cloned(self) -> 'RtcInputs':
         """Return the same ties in memory of their own."""
+        weights = None if self.weights is None else self.weights.clone()
         frozen = None if self.frozen is None else self.frozen.clone()
-        return replace(
-            self, previous=self.previous.clone(), weights=self.weights.clone(), frozen=frozen
-        )
+        return replace(self, previous=self.previous.clone(), weights=weights, frozen=frozen)
 
 
 def flow_times(num_steps: int) -> tuple[float, ...]:
@@ -87,43 +88,66 @@ def integrate(
     :returns: ``(B, H, action_width)`` actions in model space
     Source: Real-time chunking, algorithm 1, with t = 1 - τ and v' = -v.
     """
-    gains = None if rtc is None else guidance_gains(num_steps, rtc.max_gain)
     x = _clamp_frozen(noise, rtc)
+    pull = None if rtc is None else _pull(rtc, num_steps, joints)
     for step, time in enumerate(flow_times(num_steps)):
-        if rtc is None or gains is None:
+        if pull is None:
+            x = torch.sub(x, velocity(step, x), alpha=1.0 / num_steps)
+        elif pull.jacobian is Jacobian.IDENTITY:
             v = velocity(step, x)
-        elif rtc.jacobian is Jacobian.IDENTITY:
-            v = velocity(step, x)
-            v = v - gains[step] * _error(x - time * v, rtc, joints)
+            missing = pull.previous - torch.sub(x, v, alpha=time)
+            x = torch.sub(x, v, alpha=1.0 / num_steps)
+            x = torch.addcmul(x, pull.weights, missing, value=pull.gains[step] / num_steps)
         else:
-            v, correction = _pulled_back(velocity, step, time, x, rtc, joints)
-            v = v - gains[step] * correction
-        x = _clamp_frozen(x - v / num_steps, rtc)
+            v, correction = _pulled_back(velocity, step, time, x, pull)
+            x = x - (v - pull.gains[step] * correction) / num_steps
+        x = _clamp_frozen(x, rtc)
     return x
 
 
-def _error(estimate: Tensor, rtc: RtcInputs, joints: int | None) -> Tensor:
-    """Return the weighted distance of the estimated actions to the leftover."""
-    error = (rtc.previous - estimate) * rtc.weights[..., None]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pull:
+    """
+    What draws a chunk to the leftovers.
+
+    :param previous: ``(B, H, action_width)``
+    :param weights: ``(B, H, 1)``, or with one for each column
+    :param gains: of each Euler step
+    :param jacobian: what the guidance takes for the derivative of the denoiser
+    """
+
+    previous: Tensor
+    weights: Tensor
+    gains: tuple[float, ...]
+    jacobian: Jacobian
+
+
+def _pull(rtc: RtcInputs, num_steps: int, joints: int | None) -> _Pull | None:
+    """Return the pull of the weights, None without any; padding is not guided."""
+    if rtc.weights is None:
+        return None
+    weights, padding = rtc.weights[..., None].to(rtc.previous.dtype), 0
     if joints is not None:
-        error[..., joints:] = 0.0  # nobody has promised anything about padding
-    return error
+        padding = int(rtc.previous.shape[-1]) - joints
+    if joints is not None and padding > 0:  # nobody has promised anything about padding
+        weights = functional.pad(weights.expand(-1, -1, joints), (0, padding))
+    return _Pull(
+        previous=rtc.previous,
+        weights=weights,
+        gains=guidance_gains(num_steps, rtc.max_gain),
+        jacobian=rtc.jacobian,
+    )
 
 
 def _pulled_back(
-    velocity: Velocity,
-    step: int,
-    time: float,
-    x: Tensor,
-    rtc: RtcInputs,
-    joints: int | None,
+    velocity: Velocity, step: int, time: float, x: Tensor, pull: _Pull
 ) -> tuple[Tensor, Tensor]:
     """Return the velocity, and the error taken back through the estimate's derivative."""
     with torch.enable_grad():
         start = x.detach().requires_grad_()
         v = velocity(step, start)
     found = v.detach()
-    error = _error(x - time * found, rtc, joints)
+    error = (pull.previous - torch.sub(x, found, alpha=time)) * pull.weights
     (slope,) = torch.autograd.grad(v, start, error)
     return found, error - time * slope
 

@@ -6,7 +6,7 @@ Other families use the same blocks with other norms, activations and biases.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import cast
@@ -15,7 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-_EPSILON = 1e-6
+from xinfer_ros.models.joined import Joined
+from xinfer_ros.models.rms import EPSILON, RmsNorm
+from xinfer_ros.models.turn import Turn, turn_of
+
 _ROPE_BASE = 10000.0
 _MASK_ALIGNMENT = 16
 
@@ -55,7 +58,7 @@ class GemmaConfig:
     head_dim: int
     activation: Activation = Activation.GELU_TANH
     norm_offset: float = 1.0
-    epsilon: float = _EPSILON
+    epsilon: float = EPSILON
     qkv_bias: bool = False
 
     def __post_init__(self) -> None:
@@ -70,22 +73,6 @@ class GemmaConfig:
     def kv_width(self) -> int:
         """Return the width of all keys of one token."""
         return self.kv_heads * self.head_dim
-
-
-def normalise_rms(x: Tensor, scale: Tensor | None = None, epsilon: float = _EPSILON) -> Tensor:
-    """
-    Return ``x`` with a root mean square of 1 along its last axis, times ``scale``.
-
-    :param x: ``(..., width)``
-    :param scale: ``(width,)`` float32, None for 1
-    :returns: ``(..., width)`` float32
-    """
-    wide = x.float()
-    # A norm is one reduction; torch's rms_norm runs six operations on a CPU.
-    length: Tensor = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
-    # The square is not in place: the gradient of the norm needs its result.
-    inverse = length.square().mul_(1.0 / x.shape[-1]).add_(epsilon).rsqrt_()
-    return wide * inverse if scale is None else wide * inverse * scale
 
 
 def rope_angles(positions: Tensor, head_dim: int) -> Angles:
@@ -110,6 +97,13 @@ def rotate(x: Tensor, angles: Angles) -> Tensor:
     return torch.addcmul(x * cosine, swapped, signed_sine).to(x.dtype)
 
 
+def joint_turn(angles: Angles, config: GemmaConfig) -> Turn:
+    """Return the turn of what ``Attention.joined`` gives, for angles from ``rope_angles``."""
+    return turn_of(
+        *angles, heads=config.heads + config.kv_heads, still=config.kv_heads, width=config.head_dim
+    )
+
+
 def key_bias(present: Tensor, dtype: torch.dtype) -> Tensor:
     """
     Return what to add to the scores of keys: 0 where present, minus infinity elsewhere.
@@ -130,29 +124,10 @@ def query_bias(visible: Tensor, config: GemmaConfig, dtype: torch.dtype) -> Tens
 
     :param visible: ``(B, T, N)`` bool, at least one True in every row
     :param config: gives the number of heads that share keys
-    :returns: ``(B, 1, heads of a group x T, N)``, 0 where visible, minus infinity elsewhere
+    :returns: ``(B, 1, T x heads of a group, N)``, 0 where visible, minus infinity elsewhere
     """
     bias = torch.zeros_like(visible, dtype=dtype).masked_fill_(~visible, -math.inf)
-    return bias.repeat(1, config.heads // config.kv_heads, 1)[:, None]
-
-
-class RmsNorm(nn.Module):
-    """
-    Root mean square norm whose scale is ``offset + weight``.
-
-    :param width: of a token
-    :param offset: 1 in Gemma
-    :param epsilon: what is added to the mean square before its root is taken
-    """
-
-    def __init__(self, width: int, offset: float = 1.0, epsilon: float = _EPSILON) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(width))
-        self.offset, self._epsilon = offset, epsilon
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return an array like ``x``."""
-        return normalise_rms(x, self.offset + self.weight.float(), self._epsilon).to(x.dtype)
+    return bias.repeat_interleave(config.heads // config.kv_heads, 1)[:, None]
 
 
 def norm_of(config: GemmaConfig) -> RmsNorm:
@@ -160,21 +135,23 @@ def norm_of(config: GemmaConfig) -> RmsNorm:
     return RmsNorm(config.hidden, config.norm_offset, config.epsilon)
 
 
-class Attention(nn.Module):
+class Attention(Joined):
     """Projections of grouped-query attention, and the attention itself over given keys."""
 
     def __init__(self, config: GemmaConfig) -> None:
         super().__init__()
         self.config = config
-        query_width = config.heads * config.head_dim
-        self.q_proj = nn.Linear(config.hidden, query_width, bias=config.qkv_bias)
+        self.query_width = config.heads * config.head_dim
+        self.q_proj = nn.Linear(config.hidden, self.query_width, bias=config.qkv_bias)
         self.k_proj = nn.Linear(config.hidden, config.kv_width, bias=config.qkv_bias)
         self.v_proj = nn.Linear(config.hidden, config.kv_width, bias=config.qkv_bias)
-        self.o_proj = nn.Linear(query_width, config.hidden, bias=False)
+        self.o_proj = nn.Linear(self.query_width, config.hidden, bias=False)
+
+    def _together(self) -> Sequence[nn.Linear]:
+        return self.q_proj, self.k_proj, self.v_proj
 
     def _split(self, x: Tensor) -> Tensor:
-        batch, tokens, _ = x.shape
-        return x.view(batch, tokens, -1, self.config.head_dim).transpose(1, 2)
+        return torch.unflatten(x, -1, (-1, self.config.head_dim)).transpose(1, 2)
 
     def keys_values(self, x: Tensor, angles: Angles) -> tuple[Tensor, Tensor]:
         """Return turned keys and values, each ``(B, kv_heads, T, head_dim)``."""
@@ -191,32 +168,55 @@ class Attention(nn.Module):
         :param bias: ``(B, 1, 1, N)`` from ``key_bias``, or from ``query_bias``
         :returns: ``(B, T, hidden)``
         """
-        batch, tokens, _ = x.shape
-        queries = rotate(self._split(self.q_proj(x)), angles)
+        queries = rotate(self._split(self.q_proj(x)), angles).transpose(1, 2).flatten(2)
+        return self.attend(queries.flatten(0, 1), x.shape[1], keys, values, bias).view_as(x)
+
+    def attend(
+        self, queries: Tensor, tokens: int, keys: Tensor, values: Tensor, bias: Tensor
+    ) -> Tensor:
+        """
+        Return what tokens gather, ``(B * T, hidden)``.
+
+        :param queries: ``(B * T, width of all heads)``, turned
+        :param tokens: of a request, ``T``
+        :param keys: ``(B, kv_heads, N, head_dim)``; values alike
+        :param bias: as in ``forward``
+        """
         # The heads of a group queue up as more queries of one head: no copy of the keys for each
-        # head. A bias that depends on the query is repeated accordingly.
-        grouped = queries.reshape(batch, self.config.kv_heads, -1, self.config.head_dim)
+        # head. Those of a token stay together, so with one group nothing needs to be sorted.
+        groups, width = self.config.kv_heads, self.config.head_dim
+        each = self.config.heads // groups
+        if groups == 1:
+            grouped = queries.reshape(-1, 1, tokens * each, width)
+        else:
+            apart = queries.view(-1, tokens, groups, each, width)
+            grouped = apart.transpose(1, 2).flatten(2, 3)
         mixed = functional.scaled_dot_product_attention(grouped, keys, values, attn_mask=bias)
-        heads = mixed.view(batch, self.config.heads, tokens, self.config.head_dim)
-        out: Tensor = self.o_proj(heads.transpose(1, 2).reshape(batch, tokens, -1))
+        if groups > 1:
+            mixed = mixed.view(-1, groups, tokens, each, width).transpose(1, 2)
+        out: Tensor = self.o_proj(mixed.reshape(-1, self.query_width))
         return out
 
 
-class GatedMlp(nn.Module):
+class GatedMlp(Joined):
     """MLP with a gate: GeGLU with the tanh form of GELU, or SwiGLU."""
 
     def __init__(self, config: GemmaConfig) -> None:
         super().__init__()
-        self._silu = config.activation is Activation.SILU
+        self._width, self._silu = config.mlp, config.activation is Activation.SILU
         self.gate_proj = nn.Linear(config.hidden, config.mlp, bias=False)
         self.up_proj = nn.Linear(config.hidden, config.mlp, bias=False)
         self.down_proj = nn.Linear(config.mlp, config.hidden, bias=False)
 
+    def _together(self) -> Sequence[nn.Linear]:
+        return self.gate_proj, self.up_proj
+
     def forward(self, x: Tensor) -> Tensor:
         """Return an array like ``x``."""
-        gate = self.gate_proj(x)
+        both = self.joined(x)
+        gate, up = both[..., : self._width], both[..., self._width :]
         gate = functional.silu(gate) if self._silu else functional.gelu(gate, approximate='tanh')
-        out: Tensor = self.down_proj(gate * self.up_proj(x))
+        out: Tensor = self.down_proj(gate * up)
         return out
 
 
@@ -274,13 +274,19 @@ class LanguageModel(nn.Module):
         :param bias: from ``key_bias`` or ``query_bias``
         :returns: ``(B, layers, 2, T, kv_width)``, keys first
         """
+        batch, tokens, hidden = x.shape
+        turn, rows = joint_turn(angles, self.config), x.view(-1, hidden)
         cache = []
         for index, layer in enumerate(cast('Iterable[DecoderLayer]', self.layers)):
-            normed = layer.input_layernorm(x)
-            keys, values = layer.self_attn.keys_values(normed, angles)
-            cache.append(torch.stack((keys, values), dim=1))
+            attention, normed = layer.self_attn, layer.input_layernorm(rows)
+            turned = turn(attention.joined(normed))
+            own = turned[..., attention.query_width :].view(batch, tokens, 2, -1).transpose(1, 2)
+            cache.append(own)  # (B, 2, T, kv_width)
             if index + 1 < len(self.layers):  # nothing reads what the last layer would add
-                x = x + layer.self_attn(normed, angles, keys, values, bias)
-                x = x + layer.mlp(layer.post_attention_layernorm(x))
-        stacked = torch.stack(cache, dim=1)  # (B, layers, 2, kv_heads, T, head_dim)
-        return stacked.transpose(3, 4).flatten(4)
+                heads = (
+                    torch.unflatten(own, -1, (-1, self.config.head_dim)).transpose(2, 3).unbind(1)
+                )
+                queries = turned[..., : attention.query_width]
+                rows = rows + attention.attend(queries, tokens, heads[0], heads[1], bias)
+                rows = rows + layer.mlp(layer.post_attention_layernorm(rows))
+        return torch.stack(cache, dim=1)

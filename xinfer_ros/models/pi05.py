@@ -14,9 +14,11 @@ from xinfer_ros.models.expert import (
     Modulation,
     Prefix,
     mixed_modulations,
+    split_modulations,
 )
 from xinfer_ros.models.flow import RtcInputs, flow_times, integrate, time_embedding
 from xinfer_ros.models.gemma import GemmaConfig, LanguageModel
+from xinfer_ros.models.joined import prepare
 from xinfer_ros.models.rtc import Jacobian
 from xinfer_ros.models.siglip import VisionConfig, VisionTower
 
@@ -71,6 +73,23 @@ def published_config() -> Pi05Config:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fixed:
+    """
+    What does not change from chunk to chunk.
+
+    :param modulations: ``(K + 1, norms, 3, hidden)`` of each Euler step and of time 0
+    :param steps: the same, apart
+    :param project_in: rows of actions to tokens, float32
+    :param project_out: tokens to rows of actions, float32
+    """
+
+    modulations: Tensor
+    steps: tuple[tuple[Modulation, ...], ...]
+    project_in: Callable[[Tensor], Tensor]
+    project_out: Callable[[Tensor], Tensor]
+
+
 class Pi05(nn.Module):
     """
     π0.5 for inference.
@@ -94,8 +113,7 @@ class Pi05(nn.Module):
         self.action_out_proj = nn.Linear(width, config.action_width)
         self.time_mlp_in = nn.Linear(width, width)
         self.time_mlp_out = nn.Linear(width, width)
-        self._modulations: tuple[tuple[Modulation, ...], ...] | None = None
-        self._project: tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]] | None = None
+        self._fixed: _Fixed | None = None
 
     @torch.no_grad()
     def fix_times(self) -> None:
@@ -105,14 +123,23 @@ class Pi05(nn.Module):
         They depend on the weights only, and reading those layers' weights at every Euler step
         would cost more than the rows of a small batch do. The projections of actions are kept in
         float32, as published code has them: a chunk is integrated in that type.
+
+        Layers of one input are joined too, see ``joined.prepare``; who converts or moves the model
+        afterwards prepares it again, or it runs slower.
         """
         weight = self.time_mlp_in.weight
         times = torch.tensor((*flow_times(self.config.num_steps), 0.0), device=weight.device)
         embedding = time_embedding(times, self.config.expert.hidden).to(weight.dtype)
         condition = functional.silu(self.time_mlp_in(embedding))
         condition = functional.silu(self.time_mlp_out(condition))
-        self._modulations = self.expert.modulations(condition)
-        self._project = (_linear(self.action_in_proj), _linear(self.action_out_proj))
+        modulations = self.expert.modulations(condition)
+        self._fixed = _Fixed(
+            modulations=modulations,
+            steps=tuple(split_modulations(step) for step in modulations),
+            project_in=_linear(self.action_in_proj),
+            project_out=_linear(self.action_out_proj),
+        )
+        prepare(self)
 
     @torch.inference_mode()
     def vit(self, images: Tensor) -> Tensor:
@@ -167,21 +194,21 @@ class Pi05(nn.Module):
     def _integrated(
         self, cache: Tensor, present: Tensor, noise: Tensor, rtc: RtcInputs | None
     ) -> Tensor:
-        if self._modulations is None or self._project is None:
+        if self._fixed is None:
             raise RuntimeError('fix_times() must be called once after the weights are loaded')
-        modulations, (project_in, project_out) = self._modulations, self._project
+        fixed = self._fixed
         gradients = rtc is not None and rtc.jacobian is Jacobian.VJP
-        kind = GradientPrefix if gradients else Prefix
-        prefix = kind(cache, present, noise.shape[1], self.config.expert.head_dim)
+        kind, config = GradientPrefix if gradients else Prefix, self.config
+        prefix = kind(cache, present, config.horizon, config.expert)
 
         def velocity(step: int, x: Tensor) -> Tensor:
-            norms = modulations[step]
+            norms = fixed.steps[step]
             if rtc is not None and rtc.frozen is not None:
-                norms = mixed_modulations(rtc.frozen, modulations[-1], norms)
-            rows = self.expert(project_in(x).to(cache.dtype), norms, prefix)
-            return project_out(rows.float())
+                clean, noisy = fixed.modulations[-1], fixed.modulations[step]
+                norms = mixed_modulations(rtc.frozen, clean, noisy)
+            rows = self.expert(fixed.project_in(x.flatten(0, 1)), norms, prefix)
+            return torch.unflatten(fixed.project_out(rows), 0, (-1, config.horizon))
 
-        config = self.config
         return integrate(velocity, noise.float(), config.num_steps, rtc, joints=config.joints)
 
 

@@ -20,14 +20,15 @@ from xinfer_ros.models.folder import (
 )
 from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.models.oracle import ORACLE_FILE, pi05_differences
+from xinfer_ros.models.pi05_flow import Pi05Flow
 from xinfer_ros.models.pi05_layout import Pi05Layout, Pi05Settings
 from xinfer_ros.models.pi05_lerobot import read_lerobot
 from xinfer_ros.models.pi05_openpi import read_openpi
 from xinfer_ros.models.pi05_report import Pi05Folder, pi05_report
 from xinfer_ros.models.pi05_sizes import Untold, inferred_config
 from xinfer_ros.models.processor import Pi05Processor, StatePrompt
-from xinfer_ros.models.rtc import Jacobian, RtcMode, RtcOptions, resolved_rtc
-from xinfer_ros.models.staged import ServingOptions, StagedPi05
+from xinfer_ros.models.rtc import RtcMode, RtcOptions, resolved_rtc
+from xinfer_ros.models.staged import ServingOptions, StagedVla
 from xinfer_ros.models.tokenizer import (
     ByteTokenizer,
     Tokenizer,
@@ -44,7 +45,7 @@ _EXAMPLE = 'pick up the cube'
 _log = logging.getLogger(__name__)
 
 
-def load(folder: Path, options: ModelOptions, progress: Progress | None = None) -> StagedPi05:
+def load(folder: Path, options: ModelOptions, progress: Progress | None = None) -> StagedVla:
     """
     Return the model of a folder.
 
@@ -58,15 +59,8 @@ def load(folder: Path, options: ModelOptions, progress: Progress | None = None) 
     for warning in found.warnings:
         _log.warning('%s: %s', folder, warning)
     model = load_pi05(folder, found.config, device=device, dtype=dtype, progress=progress)
-    return StagedPi05(
-        found.contract,
-        model,
-        ServingOptions(
-            processor=found.processor,
-            rtc=found.rtc,
-            capture=device.type == 'cuda' and found.rtc.jacobian is Jacobian.IDENTITY,
-        ),
-    )
+    use = ServingOptions(processor=found.processor, rtc=found.rtc)
+    return StagedVla(found.contract, Pi05Flow(model), use)
 
 
 def read_folder(folder: Path, options: ModelOptions) -> Pi05Folder:
@@ -113,6 +107,7 @@ def read_folder(folder: Path, options: ModelOptions) -> Pi05Folder:
             horizon=config.horizon,
             max_commitment_steps=_max_commitment(layout, rtc),
             max_instruction_bytes=_instruction_bytes(folder, prompt),
+            network=WeightFiles(folder).network(config.num_steps),
         ),
         processor=Pi05Processor(state_prompt=prompt, action_space=layout.action_space),
         rtc=rtc,

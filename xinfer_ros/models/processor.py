@@ -37,6 +37,14 @@ class Processor(Protocol):
         """
         ...
 
+    def state(self, slots: SlotArrays, slot: int) -> Rows:
+        """
+        Return what the model is given of a request's state beside the prompt.
+
+        :returns: ``(n,)`` float32 in model space; empty where the prompt tells the state
+        """
+        ...
+
     def leftover(self, slots: SlotArrays, slot: int) -> Rows:
         """Return the leftover in model space, ``(H, action_dim)``; the last row is repeated."""
         ...
@@ -143,6 +151,10 @@ class Pi05Processor:
     def prompt(self, slots: SlotArrays, slot: int) -> list[int]:
         """Return the token ids of a request's prompt."""
         return self.state_prompt.ids(instruction_text(slots, slot), slots.state[slot])
+
+    def state(self, slots: SlotArrays, slot: int) -> Rows:
+        """Return an empty array: the prompt tells the state."""
+        return np.zeros(0, np.float32)
 
     def leftover(self, slots: SlotArrays, slot: int) -> Rows:
         """Return the leftover in model space."""

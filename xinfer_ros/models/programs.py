@@ -171,11 +171,12 @@ class Programs:
         ]
 
 
-def prompt_rooms(longest: int) -> tuple[int, ...]:
+def prompt_rooms(longest: int, shortest: int = 1) -> tuple[int, ...]:
     """
     Return rooms for prompts, so that short ones do not pay for padding: (64, 128, 200) for 200.
 
     :param longest: the last room [tokens]
+    :param shortest: prompt that is worth a room [tokens]
     """
-    steps = range(_BUCKET_TOKENS, longest, _BUCKET_TOKENS)
-    return (*(room for room in steps if longest - room >= _BUCKET_TOKENS // 2), longest)
+    steps = range(_BUCKET_TOKENS, longest - _BUCKET_TOKENS // 2 + 1, _BUCKET_TOKENS)
+    return (*(room for room in steps if room >= shortest), longest)

@@ -73,9 +73,7 @@ def place(is_picture: Tensor, present: Tensor, shown: Tensor, tokens: PictureTok
     """
     is_picture = is_picture & present
     ordinal = (is_picture.long().cumsum(1) - 1).clamp(min=0, max=len(tokens.row) - 1)
-    hidden = ~shown[:, tokens.picture]  # (B, V)
-    order = torch.argsort(hidden.long(), dim=1, stable=True)  # those that are shown come first
-    source = order.gather(1, ordinal)
+    source = _shown_first(shown[:, tokens.picture]).gather(1, ordinal)
     advance = torch.where(is_picture, tokens.span[source], torch.ones_like(source))
     advance = advance * present
     line = advance.cumsum(1) - advance
@@ -85,6 +83,20 @@ def place(is_picture: Tensor, present: Tensor, shown: Tensor, tokens: PictureTok
     return Placed(
         source=source, positions=positions, marks=(present * (1 + advance)).to(torch.int32)
     )
+
+
+def _shown_first(there: Tensor) -> Tensor:
+    """
+    Return picture tokens in the order in which place holders stand for them, ``(B, V)`` integers.
+
+    Counted, not sorted: a sort may ask the device for values.
+
+    :param there: ``(B, V)`` bool, False for tokens that are not shown; those come last
+    """
+    shown, hidden = there.long().cumsum(1), (~there).long().cumsum(1)
+    place = torch.where(there, shown, shown[:, -1:] + hidden) - 1
+    which = torch.arange(there.shape[1], device=there.device).expand_as(place)
+    return torch.zeros_like(place).scatter_(1, place, which)
 
 
 def next_position(marks: Tensor) -> Tensor:

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from xinfer_ros.models.gemma import Angles, RmsNorm, rotate
+from xinfer_ros.models.gemma import Angles, rotate
+from xinfer_ros.models.rms import RmsNorm
 
 _EPSILON = 1e-6
 _ROPE_BASE = 10000.0
@@ -172,7 +173,7 @@ class QwenMerger(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return ``(N, tokens, out)`` for patches ``(N, T, hidden)``."""
-        found: Tensor = self.mlp(self.ln_q(x).reshape(len(x), -1, self.width))
+        found: Tensor = self.mlp(self.ln_q(x).reshape(x.shape[0], -1, self.width))
         return found
 
 
@@ -193,6 +194,17 @@ class QwenVision(nn.Module):
         )
         self.blocks = nn.ModuleList(QwenVisionBlock(config) for _ in range(config.layers))
         self.merger = QwenMerger(config, out)
+        self._plans: dict[tuple[int, int], PatchPlan] = {}
+
+    def fix_pictures(self, sizes: Iterable[tuple[int, int]]) -> None:
+        """
+        Plan pictures of these sizes once for all, where the weights are.
+
+        :param sizes: height and width of each [pixels]
+        """
+        like = self.patch_embed.weight
+        grids = {self.config.grid(*size) for size in sizes}
+        self._plans = {grid: patch_plan(self.config, *grid, like) for grid in grids}
 
     def forward(self, images: Tensor) -> Tensor:
         """
@@ -200,11 +212,13 @@ class QwenVision(nn.Module):
 
         :param images: ``(N, 3, height, width)``, normalised
         :returns: ``(N, tokens, out)``
+        :raises RuntimeError: if ``fix_pictures`` was not told of their size
         """
         config = self.config
-        rows, columns = config.grid(*images.shape[2:])
-        plan = patch_plan(config, rows, columns, images)
-        x = self._patches(images, rows, columns)
+        grid = config.grid(int(images.shape[2]), int(images.shape[3]))
+        if grid not in self._plans:
+            raise RuntimeError(f'fix_pictures() must be called with pictures of {grid} tokens')
+        plan, x = self._plans[grid], self._patches(images, *grid)
         for index, block in enumerate(cast('Iterable[QwenVisionBlock]', self.blocks)):
             x = block(x, plan.angles, None if index in config.full_layers else plan.apart)
         found: Tensor = self.merger(x)
@@ -212,7 +226,7 @@ class QwenVision(nn.Module):
 
     def _patches(self, images: Tensor, rows: int, columns: int) -> Tensor:
         """Return the embedded patches ``(N, T, hidden)``; every frame is the same picture."""
-        n, merge, patch = len(images), self.config.merge, self.config.patch
+        n, merge, patch = images.shape[0], self.config.merge, self.config.patch
         grid = images.view(n, 3, rows, merge, patch, columns, merge, patch)
         pixels = grid.permute(0, 2, 5, 3, 6, 1, 4, 7).reshape(n, -1, 3 * patch * patch)
         kernel = self.patch_embed.weight.sum(dim=2).flatten(1)

@@ -2,7 +2,7 @@
 """SmolVLA and Wall-OSS with random weights: tiny for tests, in published sizes for load tests."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import torch
@@ -25,14 +25,15 @@ from xinfer_ros.models.family_processor import (
     WallProcessor,
     wall_prompt,
 )
-from xinfer_ros.models.gemma import RmsNorm
 from xinfer_ros.models.options import ModelOptions
+from xinfer_ros.models.programs import prompt_rooms
 from xinfer_ros.models.qwen_vision import QwenVisionConfig
+from xinfer_ros.models.rms import RmsNorm
 from xinfer_ros.models.rtc import resolved_rtc
 from xinfer_ros.models.siglip import VisionConfig
 from xinfer_ros.models.smolvla import SmolVla, SmolVlaConfig, published_smolvla, smol_decoder
 from xinfer_ros.models.smolvla_vision import SmolVisionConfig
-from xinfer_ros.models.staged_state import StagedStateVla, StateOptions
+from xinfer_ros.models.staged import ServingOptions, StagedVla
 from xinfer_ros.models.tokenizer import ByteTokenizer
 from xinfer_ros.models.wall import Wall
 from xinfer_ros.models.wall_config import (
@@ -46,13 +47,17 @@ from xinfer_ros.models.wall_config import (
 ModelT = TypeVar('ModelT', SmolVla, Wall)
 
 # Untrained weights do not remove the noise; a little of it keeps rows close to each other.
-_NOISE_SCALE = 0.05
+NOISE_SCALE = 0.05
 _JOINTS = len(aloha_statistics().q01)
 _VIEWS = tuple(f'{name.replace("_", " ")} view' for name in CAMERA_NAMES)
 _TINY_HEADS = {'layers': 4, 'heads': 4, 'kv_heads': 2, 'head_dim': 16}
 _ROBOT: dict[str, Any] = {'horizon': HORIZON, 'joints': _JOINTS}
 _TINY_SMOLVLA_PROMPT, _SMOLVLA_PROMPT = 96, 48
 _TINY_WALL_PREFIX, _PAPER_WALL_PREFIX, _PAPER_VLA_2B_PREFIX = 512, 445, 446
+# Those of the wrists are narrower, as the paper's are.
+_TINY_WALL_PICTURES = (
+    (CAMERA_HEIGHT, CAMERA_WIDTH), (CAMERA_HEIGHT, 288), (CAMERA_HEIGHT, 288),
+)  # fmt: skip
 # Ids of the published Qwen2.5-VL tokenizer; the last one is the first that Wall-OSS adds.
 _QWEN_WORDS = {
     '<|im_start|>': 151644,
@@ -64,12 +69,29 @@ _QWEN_WORDS = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnVla:
+    """
+    A model with random weights, and what serves it.
+
+    :param contract: what crosses the border between robot and server
+    :param model: its functions, on the device that was asked for
+    :param processor: between robot units and model space
+    :param prompt_rooms: rooms for prompts, ascending [tokens]
+    """
+
+    contract: ModelContract
+    model: SmolVla | Wall
+    processor: SmolVlaProcessor | WallProcessor
+    prompt_rooms: tuple[int, ...]
+
+
 def random_family_names() -> tuple[str, ...]:
     """Return the names that ``make_random_family`` knows."""
     return tuple(_makers())
 
 
-def make_random_family(name: str, options: ModelOptions) -> StagedStateVla:
+def make_random_family(name: str, options: ModelOptions) -> StagedVla:
     """
     Return a model with weights drawn from ``options.seed``, for the ALOHA robot.
 
@@ -77,10 +99,23 @@ def make_random_family(name: str, options: ModelOptions) -> StagedStateVla:
 
     :param name: one of ``random_family_names()``
     """
+    drawn, tiny = drawn_family(name, options), name.startswith('tiny')
+    serving = ServingOptions(
+        processor=drawn.processor,
+        rtc=resolved_rtc(options.rtc, trained_steps=0, name=name),
+        noise_scale=NOISE_SCALE,
+        capture=True if tiny else None,
+        prompt_rooms=drawn.prompt_rooms[-1:] if tiny else drawn.prompt_rooms,
+    )
+    return StagedVla(drawn.contract, drawn.model, serving)
+
+
+def drawn_family(name: str, options: ModelOptions) -> DrawnVla:
+    """Return the parts of the model that ``make_random_family`` makes."""
     return _makers()[name](name, options)
 
 
-def _makers() -> dict[str, Callable[[str, ModelOptions], StagedStateVla]]:
+def _makers() -> dict[str, Callable[[str, ModelOptions], DrawnVla]]:
     return {
         'tiny_smolvla': lambda name, options: _smolvla(
             name, options, tiny_smolvla_config(), _TINY_SMOLVLA_PROMPT
@@ -134,7 +169,7 @@ def tiny_wall_config() -> WallConfig:
         language=qwen_decoder(hidden=64, mlp=128, **_TINY_HEADS),
         expert=qwen_decoder(hidden=48, mlp=96, **_TINY_HEADS),
         vocabulary=max(words.values()) + 1,
-        pictures=((CAMERA_HEIGHT, CAMERA_WIDTH),) * len(CAMERA_NAMES),
+        pictures=_TINY_WALL_PICTURES,
         action_width=16,
         state_width=16,
         state_hidden=64,
@@ -151,10 +186,8 @@ def _tiny_words() -> dict[str, int]:
 
 def _smolvla(
     name: str, options: ModelOptions, config: SmolVlaConfig, prompt_tokens: int
-) -> StagedStateVla:
-    model = _drawn(lambda: SmolVla(config), options)
+) -> DrawnVla:
     size = config.vision.height, config.vision.width
-    contract = _contract(name, (size,) * len(CAMERA_NAMES), prompt_tokens - 1)
     processor = SmolVlaProcessor(
         statistics=aloha_statistics(),
         action_space=_action_space(),
@@ -162,21 +195,20 @@ def _smolvla(
         prompt_tokens=prompt_tokens,
         model_name=name,
     )
-    return StagedStateVla(
-        contract, model, _options(name, options, processor), model.action_in_proj.weight
+    return DrawnVla(
+        contract=_contract(name, (size,) * len(CAMERA_NAMES), prompt_tokens - 1),
+        model=_drawn(lambda: SmolVla(config), options),
+        processor=processor,
+        prompt_rooms=prompt_rooms(prompt_tokens),
     )
 
 
-def _wall(
-    name: str, options: ModelOptions, config: WallConfig, prompt_tokens: int
-) -> StagedStateVla:
-    model = _drawn(lambda: Wall(config), options)
+def _wall(name: str, options: ModelOptions, config: WallConfig, prompt_tokens: int) -> DrawnVla:
     words = _QWEN_WORDS if config.image_token == _QWEN_WORDS['<|image_pad|>'] else _tiny_words()
     tokenizer = MarkedTokenizer(rest=ByteTokenizer(), words=words)
     grids = [config.vision.grid(*size) for size in config.pictures]
     counts = [rows * columns for rows, columns in grids]
-    longest = wall_prompt('', tuple(zip(_VIEWS, counts, strict=True)))
-    room = prompt_tokens - len(tokenizer.encode(longest))
+    shortest = len(tokenizer.encode(wall_prompt('', tuple(zip(_VIEWS, counts, strict=True)))))
     processor = WallProcessor(
         statistics=aloha_statistics(),
         action_space=_action_space(),
@@ -186,11 +218,11 @@ def _wall(
         views=_VIEWS,
         view_tokens=tuple(counts),
     )
-    return StagedStateVla(
-        _contract(name, config.pictures, room),
-        model,
-        _options(name, options, processor),
-        model.w2.weight,
+    return DrawnVla(
+        contract=_contract(name, config.pictures, prompt_tokens - shortest),
+        model=_drawn(lambda: Wall(config), options),
+        processor=processor,
+        prompt_rooms=prompt_rooms(prompt_tokens, shortest),
     )
 
 
@@ -205,16 +237,6 @@ def _contract(name: str, sizes: tuple[Size, ...], instruction_bytes: int) -> Mod
 def _action_space() -> ActionSpace:
     limits = aloha_statistics()
     return ActionSpace(statistics=limits, limits=(limits.q01, limits.q99))
-
-
-def _options(
-    name: str, options: ModelOptions, processor: SmolVlaProcessor | WallProcessor
-) -> StateOptions:
-    return StateOptions(
-        processor=processor,
-        rtc=resolved_rtc(options.rtc, trained_steps=0, name=name),
-        noise_scale=_NOISE_SCALE,
-    )
 
 
 def _drawn(make: Callable[[], ModelT], options: ModelOptions) -> ModelT:

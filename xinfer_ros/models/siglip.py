@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vision tower of π0.5: a SigLIP encoder and the projector into the language model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from xinfer_ros.models.joined import Joined, Prepared
 
 _EPSILON = 1e-6
 
@@ -49,7 +52,7 @@ class VisionConfig:
         return (self.height // self.patch) * (self.width // self.patch)
 
 
-class Embeddings(nn.Module):
+class Embeddings(Prepared[Tensor]):
     """Patches to tokens, plus one learned position for each place of the patch grid."""
 
     def __init__(self, config: VisionConfig) -> None:
@@ -61,6 +64,14 @@ class Embeddings(nn.Module):
             torch.empty(config.num_tokens, config.hidden), freeze=False
         )
 
+    @torch.no_grad()
+    def prepare(self) -> None:
+        """Lay the kernel out as pictures are in memory."""
+        self._made = self._kernel()
+
+    def _kernel(self) -> Tensor:
+        return self.patch_embedding.weight.permute(0, 2, 3, 1).flatten(1)
+
     def forward(self, images: Tensor) -> Tensor:
         """Return ``(N, tokens, hidden)`` for ``images`` ``(N, 3, height, width)``."""
         # Patches do not overlap, so the convolution is one matrix product. Channels come last
@@ -69,12 +80,12 @@ class Embeddings(nn.Module):
         edge = self.patch
         grid = images.view(n, channels, height // edge, edge, width // edge, edge)
         patches = grid.permute(0, 2, 4, 3, 5, 1).reshape(n, -1, channels * edge * edge)
-        kernel = self.patch_embedding.weight.permute(0, 2, 3, 1).flatten(1)
+        kernel = self._kernel() if self._made is None else self._made
         tokens = functional.linear(patches, kernel, self.patch_embedding.bias)
         return tokens + self.position_embedding.weight
 
 
-class SelfAttention(nn.Module):
+class SelfAttention(Joined):
     """Multi-head attention of every token to every token of the same picture."""
 
     def __init__(self, config: VisionConfig) -> None:
@@ -85,16 +96,15 @@ class SelfAttention(nn.Module):
         self.v_proj = nn.Linear(config.hidden, config.hidden)
         self.out_proj = nn.Linear(config.hidden, config.hidden)
 
-    def _split(self, x: Tensor) -> Tensor:
-        n, tokens, hidden = x.shape
-        return x.view(n, tokens, self.heads, hidden // self.heads).transpose(1, 2)
+    def _together(self) -> Sequence[nn.Linear]:
+        return self.q_proj, self.k_proj, self.v_proj
 
     def forward(self, x: Tensor) -> Tensor:
         """Return ``(N, tokens, hidden)``."""
-        mixed = functional.scaled_dot_product_attention(
-            self._split(self.q_proj(x)), self._split(self.k_proj(x)), self._split(self.v_proj(x))
-        )
-        out: Tensor = self.out_proj(mixed.transpose(1, 2).reshape(x.shape))
+        apart = torch.unflatten(self.joined(x), -1, (3, self.heads, -1))
+        queries, keys, values = apart.permute(2, 0, 3, 1, 4).unbind()
+        mixed = functional.scaled_dot_product_attention(queries, keys, values)
+        out: Tensor = self.out_proj(mixed.transpose(1, 2).flatten(2))
         return out
 
 

@@ -8,17 +8,24 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from xinfer_ros.core.contract import ModelContract
-from xinfer_ros.models.family import FamilySizes, differentiable
 from xinfer_ros.models.flow import RtcInputs, flow_times, integrate, time_embedding
+from xinfer_ros.models.flow_model import FlowSizes, differentiable
 from xinfer_ros.models.gemma import (
     Activation,
     GemmaConfig,
     LanguageModel,
+    joint_turn,
     key_bias,
-    query_bias,
     rope_angles,
 )
-from xinfer_ros.models.plain_expert import ExpertPrefix, PlainExpert, Sight, row_bias
+from xinfer_ros.models.joined import prepare
+from xinfer_ros.models.plain_expert import (
+    ExpertPrefix,
+    PlainExpert,
+    Sight,
+    aligned_bias,
+    row_bias,
+)
 from xinfer_ros.models.siglip import VisionConfig, to_model_range
 from xinfer_ros.models.smolvla_vision import SmolVision, SmolVisionConfig
 
@@ -126,13 +133,19 @@ class SmolVla(nn.Module):
 
     @torch.no_grad()
     def fix_times(self) -> None:
-        """Compute what the ``K`` flow times and time 0 add to the rows, once for all."""
+        """Compute what the flow times add to the rows, once for all, and join layers."""
         layer, width = self.action_time_mlp_in, self.config.expert.hidden
         times = torch.tensor((*flow_times(self.config.num_steps), 0.0), device=layer.weight.device)
         embedding = time_embedding(times, width).to(layer.weight.dtype)
         self._time_terms = functional.linear(embedding, layer.weight[:, width:], layer.bias)
+        prepare(self)
 
-    def sizes(self, contract: ModelContract, prompt_tokens: int) -> FamilySizes:
+    @property
+    def weight(self) -> Tensor:
+        """Return a weight, for its device and type."""
+        return self.action_in_proj.weight
+
+    def sizes(self, contract: ModelContract, prompt_tokens: int) -> FlowSizes:
         """
         Return what a request of this contract keeps.
 
@@ -146,8 +159,9 @@ class SmolVla(nn.Module):
                     f'{vision.height}x{vision.width}'
                 )
         pictures = len(contract.cameras) * vision.num_tokens
-        return FamilySizes(
+        return FlowSizes(
             picture_tokens=pictures,
+            prompt_tokens=prompt_tokens,
             prefix_tokens=pictures + prompt_tokens + 1,  # the state
             language=language.hidden,
             layers=language.layers,
@@ -159,7 +173,7 @@ class SmolVla(nn.Module):
 
     def pixels(self, images: Tensor) -> Tensor:
         """Return pictures ``(N, height, width, 3)`` uint8 RGB as ``vit`` takes them."""
-        return to_model_range(images, self.action_in_proj.weight.dtype)
+        return to_model_range(images, torch.float32).to(self.weight.dtype)
 
     @torch.inference_mode()
     def vit(self, images: Tensor) -> Tensor:
@@ -194,37 +208,37 @@ class SmolVla(nn.Module):
         """
         words, own = self.language.embed(tokens), self.state_proj(state)[:, None]
         x = torch.cat((features.flatten(1, -2), words, own), dim=1)
-        seen = image_mask.repeat_interleave(self.config.vision.num_tokens, dim=1)
+        seen = image_mask[..., None].expand(-1, -1, self.config.vision.num_tokens).flatten(1)
         always = torch.ones_like(token_mask[:, :1])
         present = torch.cat((seen, token_mask, always), dim=1)
         config = self.config.language
         angles = rope_angles(present.long().cumsum(1) - 1, config.head_dim)
-        bias = query_bias(_visible(present), config, x.dtype)
+        bias = aligned_bias(_visible(present), config, x.dtype)
         return self.language.turned_cache(x, angles, bias), present
 
     def action(
-        self, cache: Tensor, present: Tensor, noise: Tensor, rtc: RtcInputs | None = None
+        self, cache: Tensor, marks: Tensor, noise: Tensor, rtc: RtcInputs | None = None
     ) -> Tensor:
         """
         Return chunks in model space.
 
-        :param cache: ``(B, layers, 2, prefix, kv width)`` from ``prefill``; only read, and more
-            tokens than ``present`` has are ignored
-        :param present: ``(B, prefix)`` bool from ``prefill``, or 0 and 1
+        :param cache: ``(B, layers, 2, prefix, kv width)`` from ``prefill``; or with room for the
+            rows of the chunk behind it, ``prefix + H`` tokens, which is overwritten
+        :param marks: ``(B, prefix)`` from ``prefill``, bool or 0 and 1
         :param noise: ``(B, H, action_width)``, standard normal
         :param rtc: ties to the leftovers, None for none
         :returns: ``(B, H, action_width)`` float32
         :raises RuntimeError: if ``fix_times`` has not been called
         """
-        return differentiable(self._integrated, cache, present, noise, rtc)
+        return differentiable(self._integrated, cache, marks, noise, rtc)
 
     def _integrated(
-        self, cache: Tensor, present: Tensor, noise: Tensor, rtc: RtcInputs | None
+        self, cache: Tensor, marks: Tensor, noise: Tensor, rtc: RtcInputs | None
     ) -> Tensor:
         if self._time_terms is None:
             raise RuntimeError('fix_times() must be called once after the weights are loaded')
-        terms, width, present = self._time_terms, self.config.expert.hidden, present > 0
-        prefix = self._prefix(cache[..., : present.shape[1], :], present, noise.shape[1])
+        terms, width = self._time_terms, self.config.expert.hidden
+        prefix = self._prefix(cache, marks > 0, noise.shape[1])
         row_weight = self.action_time_mlp_in.weight[:, :width]
 
         def velocity(step: int, x: Tensor) -> Tensor:
@@ -244,11 +258,9 @@ class SmolVla(nn.Module):
         config, rows = self.config.expert, torch.arange(horizon, device=present.device)
         first = present.long().sum(1, keepdim=True)
         return ExpertPrefix(
-            keys_values=self.expert.keys_values(cache),
-            rows=Sight(
-                angles=rope_angles(first + rows, config.head_dim),
-                bias=row_bias(present, horizon, config, cache.dtype, causal=True),
-            ),
+            layers=self.expert.layer_keys(cache, present.shape[1], horizon),
+            turn=joint_turn(rope_angles(first + rows, config.head_dim), config),
+            bias=row_bias(present, horizon, config, cache.dtype, causal=True),
             cross=Sight(
                 angles=rope_angles(rows[None], config.head_dim),
                 bias=key_bias(present, cache.dtype),
@@ -263,7 +275,6 @@ def _visible(present: Tensor) -> Tensor:
     Present tokens see each other, but only the last, the state, sees the state. Every token sees
     itself, so that padding, which nothing else reads, has something finite to attend to.
     """
-    tokens = present.shape[1]
-    visible = present[:, None].expand(-1, tokens, -1).clone()
-    visible[:, :-1, -1] = False
-    return visible | torch.eye(tokens, dtype=torch.bool, device=present.device)
+    line = torch.arange(present.shape[1], device=present.device)
+    before = line < present.shape[1] - 1
+    return present[:, None] & (before | ~before[:, None]) | (line == line[:, None])

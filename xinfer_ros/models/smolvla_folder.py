@@ -37,8 +37,9 @@ from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.models.rtc import RtcOptions, resolved_rtc
 from xinfer_ros.models.smolvla import SmolVla
 from xinfer_ros.models.smolvla_checkpoint import SmolVlaFiles, load_smolvla, smolvla_files
-from xinfer_ros.models.staged_state import StagedStateVla, StateOptions
+from xinfer_ros.models.staged import ServingOptions, StagedVla
 from xinfer_ros.models.tokenizer import ByteTokenizer, Tokenizer
+from xinfer_ros.models.weight_files import WeightFiles
 
 _RENAME, _NEW_LINE = 'rename_observations_processor', 'smolvla_new_line_processor'
 _NORMALISE, _TOKENISE = 'normalizer_processor', 'tokenizer_processor'
@@ -87,7 +88,7 @@ class SmolVlaFolder:
     warnings: tuple[str, ...]
 
 
-def load(folder: Path, options: ModelOptions, progress: Progress | None = None) -> StagedStateVla:
+def load(folder: Path, options: ModelOptions, progress: Progress | None = None) -> StagedVla:
     """
     Return the model of a folder.
 
@@ -101,12 +102,8 @@ def load(folder: Path, options: ModelOptions, progress: Progress | None = None) 
         _log.warning('%s: %s', folder, warning)
     dtype = chosen_dtype(options.dtype, device)
     model = load_smolvla(found.files, device=device, dtype=dtype, progress=progress)
-    return StagedStateVla(
-        found.contract,
-        model,
-        StateOptions(processor=found.processor, rtc=found.rtc),
-        model.action_in_proj.weight,
-    )
+    use = ServingOptions(processor=found.processor, rtc=found.rtc)
+    return StagedVla(found.contract, model, use)
 
 
 def read_folder(folder: Path, options: ModelOptions) -> SmolVlaFolder:
@@ -143,6 +140,7 @@ def read_folder(folder: Path, options: ModelOptions) -> SmolVlaFolder:
         horizon=files.config.horizon,
         max_commitment_steps=files.config.horizon // 2,
         max_instruction_bytes=processor.prompt_tokens - 1 if fits else _INSTRUCTION_BYTES,
+        network=WeightFiles(folder).network(files.config.num_steps),
     )
     return SmolVlaFolder(
         files=files,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A π0.5 model over static slots: reads requests, keeps features and cache, writes actions."""
+"""A model over static slots: reads requests, keeps features and cache, writes actions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,24 +14,27 @@ from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError, ModelError, Rejected
 from xinfer_ros.models.adapter import Refusals, frozen_steps, preserved_slot, write_sample
-from xinfer_ros.models.captured import CapturedPi05, RequestState
-from xinfer_ros.models.pi05 import Pi05
-from xinfer_ros.models.processor import Processor
+from xinfer_ros.models.captured import CapturedVla, RequestState
+from xinfer_ros.models.flow_model import FlowModel, FlowSizes
+from xinfer_ros.models.processor import Processor, Rows
 from xinfer_ros.models.programs import Programs, Recipe, Recorder, prompt_rooms
-from xinfer_ros.models.rtc import RtcOptions
+from xinfer_ros.models.rtc import Jacobian, RtcOptions
 from xinfer_ros.models.ties import Ties
 from xinfer_ros.models.traced import Direct, Traces
+
+Prompt = Sequence[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServingOptions:
     """
-    How a π0.5 model is used.
+    How a model is used.
 
     :param processor: between robot units and model space
     :param rtc: how new chunks are tied to leftovers
     :param noise_scale: factor on the noise; 1 for every trained model
-    :param capture: run requests through graphs; None: on CUDA. On a CPU it pays for small models
+    :param capture: run requests through graphs; None: on CUDA, but with the true Jacobian. On a
+        CPU it pays for small models
     :param prompt_rooms: rooms for prompts, ascending, the last of the processor's; a batch takes
         the smallest that fits. None for steps of 64 [tokens]
     """
@@ -60,58 +63,36 @@ class _Bound:
     prompt_tokens: npt.NDArray[np.int32]
 
 
-class StagedPi05:
+class StagedVla:
     """
-    A staged model around ``Pi05``.
+    A staged model around the functions of any family.
 
-    :param contract: cameras of the model's picture size, joints of the statistics
+    :param contract: cameras of the model's picture sizes, joints of the statistics
     :param model: with weights in place and times fixed
     :param options: how it is used
     :raises ConfigError: if contract, model and statistics do not fit together
     """
 
-    def __init__(self, contract: ModelContract, model: Pi05, options: ServingOptions) -> None:
+    def __init__(self, contract: ModelContract, model: FlowModel, options: ServingOptions) -> None:
         self.contract = contract
-        self._model = model
         self._options = options
         self._bound: _Bound | None = None
-        self._check()
+        self._sizes = _checked_sizes(contract, model, options.processor)
         self._ties = Ties(
             processor=options.processor,
             options=options.rtc,
             horizon=contract.horizon,
-            action_width=model.config.action_width,
+            action_width=self._sizes.action_width,
             max_commitment_steps=contract.max_commitment_steps,
         )
-        longest = options.processor.prompt_tokens
-        self._rooms = options.prompt_rooms or prompt_rooms(longest)
-        self._captured = CapturedPi05(model, len(contract.cameras), longest, options.rtc)
-        self._recorder = _recorder(model.action_in_proj.weight.device, options.capture)
+        self._rooms = options.prompt_rooms or prompt_rooms(options.processor.prompt_tokens)
+        self._captured = CapturedVla(model, self._sizes, contract.cameras, options.rtc)
+        self._recorder = _recorder(model.weight.device, options)
 
     @property
     def num_recorded(self) -> int:
         """Return the number of graphs that have been captured or traced so far."""
         return self._recorder.num_recorded
-
-    def _check(self) -> None:
-        config, dim = self._model.config, self.contract.action_dim
-        for camera in self.contract.cameras:
-            if (camera.height, camera.width) != (config.vision.height, config.vision.width):
-                raise ConfigError(
-                    f'camera {camera.name} is {camera.height}x{camera.width}, the model takes '
-                    f'{config.vision.height}x{config.vision.width}'
-                )
-        joints = self._options.processor.action_dim
-        if joints != dim or dim > config.action_width:
-            raise ConfigError(
-                f'{dim} joints with statistics of {joints}, the model has room for '
-                f'{config.action_width}'
-            )
-        if self.contract.horizon != config.horizon:
-            raise ConfigError(
-                f'the contract has a horizon of {self.contract.horizon}, '
-                f'the model {config.horizon}'
-            )
 
     def bind(self, slots: SlotArrays, plan: LanePlan) -> None:
         """Take the slots, allocate what requests keep, and make every program of the plan."""
@@ -161,38 +142,42 @@ class StagedPi05:
     def _vit(self, batch: Batch, bound: _Bound) -> None:
         program = bound.programs.find(Stage.VIT, len(batch.slot_ids), 0, batch.worker)
         program.inputs['ids'][:] = batch.state_ids
-        pictures = program.inputs['pictures']
-        for row, slot in enumerate(batch.slot_ids):
-            for camera, images in enumerate(bound.slots.images):
-                pictures[row, camera] = images[slot]
+        for group in self._captured.groups:
+            pictures = program.inputs[group.name]
+            for row, slot in enumerate(batch.slot_ids):
+                for column, camera in enumerate(group.cameras):
+                    pictures[row, column] = bound.slots.images[camera][slot]
         program.run()
 
     def _prefill(self, batch: Batch, bound: _Bound) -> Refusals:
-        slot_ids, (prompts, refused) = list(batch.slot_ids), self._prompts(batch, bound)
-        longest = max(len(prompt) for prompt in prompts)
+        slot_ids, (told, refused) = list(batch.slot_ids), self._told(batch, bound)
+        longest = max(len(prompt) for prompt, _ in told)
         program = bound.programs.find(Stage.PREFILL, len(slot_ids), longest, batch.worker)
-        tokens, used = program.inputs['tokens'], program.inputs['used']
+        tokens, used, states = (program.inputs[name] for name in ('tokens', 'used', 'state'))
         program.inputs['ids'][:] = batch.state_ids
         program.inputs['cameras'][:] = bound.slots.camera_present[slot_ids]
-        tokens[:], used[:] = 0, False
-        for row, prompt in enumerate(prompts):
+        tokens[:], used[:], states[:] = 0, False, 0
+        for row, (prompt, state) in enumerate(told):
             tokens[row, : len(prompt)] = prompt
             used[row, : len(prompt)] = True
-        bound.prompt_tokens[list(batch.state_ids)] = [len(prompt) for prompt in prompts]
+            states[row, : len(state)] = state
+        bound.prompt_tokens[list(batch.state_ids)] = [len(prompt) for prompt, _ in told]
         program.run()
         return refused
 
-    def _prompts(self, batch: Batch, bound: _Bound) -> tuple[list[Sequence[int]], Refusals]:
-        """Return every member's prompt, and who has none: its row is computed and thrown away."""
-        prompts: list[Sequence[int]] = []
+    def _told(self, batch: Batch, bound: _Bound) -> tuple[list[tuple[Prompt, Rows]], Refusals]:
+        """Return everybody's prompt and state, and who has none: that row is thrown away."""
+        processor, nothing = self._options.processor, np.zeros(0, np.float32)
+        told: list[tuple[Prompt, Rows]] = []
         refused: Refusals = {}
         for slot in batch.slot_ids:
             try:
-                prompts.append(self._options.processor.prompt(bound.slots, slot))
+                prompt = processor.prompt(bound.slots, slot)
+                told.append((prompt, processor.state(bound.slots, slot)))
             except Rejected as refusal:
                 refused[slot] = refusal
-                prompts.append(())
-        return prompts, refused
+                told.append(((), nothing))
+        return told, refused
 
     def _action(self, batch: Batch, bound: _Bound) -> None:
         slots, slot_ids = bound.slots, list(batch.slot_ids)
@@ -214,17 +199,42 @@ class StagedPi05:
 
     def _noise(self, seeds: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
         """Return ``(B, H, action_width)``; a request's noise depends on its seed alone."""
-        shape = (self._model.config.horizon, self._model.config.action_width)
+        shape = (self._sizes.horizon, self._sizes.action_width)
         rows = [
             np.random.default_rng(int(seed)).standard_normal(shape, np.float32) for seed in seeds
         ]
         return np.stack(rows) * np.float32(self._options.noise_scale)
 
 
-def _recorder(device: torch.device, capture: bool | None) -> Recorder:
+def _checked_sizes(contract: ModelContract, model: FlowModel, processor: Processor) -> FlowSizes:
+    """
+    Return the sizes of a model for a contract.
+
+    :raises ConfigError: if contract, model and statistics do not fit together
+    """
+    try:
+        sizes = model.sizes(contract, processor.prompt_tokens)
+    except ValueError as error:
+        raise ConfigError(f'{contract.name}: {error}') from error
+    room = min(sizes.action_width, sizes.state_width or sizes.action_width)
+    if processor.action_dim != contract.action_dim or contract.action_dim > room:
+        raise ConfigError(
+            f'{contract.action_dim} joints with statistics of {processor.action_dim}, the model '
+            f'has room for {room}'
+        )
+    if contract.horizon != sizes.horizon:
+        raise ConfigError(
+            f'the contract has a horizon of {contract.horizon}, the model {sizes.horizon}'
+        )
+    return sizes
+
+
+def _recorder(device: torch.device, options: ServingOptions) -> Recorder:
     """Return what makes stages repeatable on a device."""
-    on_cuda = device.type == 'cuda'
-    if not (on_cuda if capture is None else capture):
+    on_cuda, capture = device.type == 'cuda', options.capture
+    if capture is None:
+        capture = on_cuda and options.rtc.jacobian is Jacobian.IDENTITY
+    if not capture:
         return Direct(device)
     if not on_cuda:
         return Traces()

@@ -16,12 +16,14 @@ from xinfer_ros.models.aloha import (
 )
 from xinfer_ros.models.devices import chosen_device, chosen_dtype
 from xinfer_ros.models.gemma import GemmaConfig
+from xinfer_ros.models.joined import prepare
 from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.models.pi05 import Pi05, Pi05Config
+from xinfer_ros.models.pi05_flow import Pi05Flow
 from xinfer_ros.models.processor import Pi05Processor, StatePrompt
 from xinfer_ros.models.rtc import resolved_rtc
 from xinfer_ros.models.siglip import VisionConfig
-from xinfer_ros.models.staged import ServingOptions, StagedPi05
+from xinfer_ros.models.staged import ServingOptions, StagedVla
 from xinfer_ros.models.tokenizer import ByteTokenizer, longest_state_prompt_bytes
 
 _PROMPT_TOKENS = 192
@@ -96,12 +98,14 @@ def drawn(model: Pi05, generator: torch.Generator) -> Pi05:
     return model
 
 
-def _placed(model: Pi05, options: ModelOptions) -> Pi05:
-    """Return the model where it is wanted; what depends on the times is not narrowed."""
-    device = chosen_device(options.device)
+def tiny_pi05(options: ModelOptions) -> Pi05:
+    """Return the tiny model where it is wanted; what depends on the times is not narrowed."""
+    device, model = chosen_device(options.device), seeded_pi05(tiny_config(), options.seed)
     model.to(device)
     model.fix_times()
-    return model.to(chosen_dtype(options.dtype, device))
+    model.to(chosen_dtype(options.dtype, device))
+    prepare(model)
+    return model
 
 
 def _fill(module: nn.Module, generator: torch.Generator) -> None:
@@ -116,7 +120,7 @@ def _fill(module: nn.Module, generator: torch.Generator) -> None:
                 weight.add_(1.0)
 
 
-class TinyVla(StagedPi05):
+class TinyVla(StagedVla):
     """
     The tiny model: random, deterministic, inside the joint limits, and dependent on its inputs.
 
@@ -127,7 +131,7 @@ class TinyVla(StagedPi05):
         chosen = options if options is not None else ModelOptions()
         super().__init__(
             tiny_contract(),
-            _placed(seeded_pi05(tiny_config(), chosen.seed), chosen),
+            Pi05Flow(tiny_pi05(chosen)),
             ServingOptions(
                 processor=tiny_processor(),
                 rtc=resolved_rtc(chosen.rtc, trained_steps=0, name='tiny'),

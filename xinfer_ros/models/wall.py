@@ -2,16 +2,23 @@
 """The Wall-OSS model in three stages: pictures to features, prefix to cache, noise to actions."""
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from xinfer_ros.core.contract import ModelContract
-from xinfer_ros.models.family import FamilySizes, differentiable
 from xinfer_ros.models.flow import RtcInputs, integrate
-from xinfer_ros.models.gemma import LanguageModel, query_bias
-from xinfer_ros.models.plain_expert import ExpertPrefix, PlainExpert, Sight, row_bias
+from xinfer_ros.models.flow_model import FlowSizes, differentiable
+from xinfer_ros.models.gemma import LanguageModel, joint_turn
+from xinfer_ros.models.joined import prepare
+from xinfer_ros.models.plain_expert import (
+    ExpertPrefix,
+    PlainExpert,
+    aligned_bias,
+    row_bias,
+)
 from xinfer_ros.models.qwen_positions import (
     PictureTokens,
     next_position,
@@ -23,6 +30,25 @@ from xinfer_ros.models.qwen_vision import QwenVision
 from xinfer_ros.models.wall_config import WallConfig
 
 _LONGEST_PERIOD = 10000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fixed:
+    """
+    What depends on sizes and weights alone, computed once.
+
+    :param terms: ``(K + 1, expert width)``, what each flow time and time 0 add to the rows
+    :param pixel_scale: ``(3,)`` float32, of each colour
+    :param pixel_shift: ``(3,)`` float32, of each colour
+    :param places: of the tokens of all pictures
+    :param state_mask: ``(state_width,)``, see ``joint_mask``
+    """
+
+    terms: Tensor
+    pixel_scale: Tensor
+    pixel_shift: Tensor
+    places: PictureTokens
+    state_mask: Tensor
 
 
 class Wall(nn.Module):
@@ -48,11 +74,30 @@ class Wall(nn.Module):
         self.w3 = nn.Linear(width, width, bias=False)
         self.action_proj_back = nn.Linear(width, config.action_width, bias=False)
         self.propri_proj = nn.Linear(inputs * config.state_width, config.state_hidden, bias=False)
-        self._terms: Tensor | None = None
+        self._fixed: _Fixed | None = None
 
     @torch.no_grad()
     def fix_times(self) -> None:
-        """Compute what flow times and the mask of joints add to the rows, once for all."""
+        """Compute what depends on flow times, joints and sizes of pictures, once for all."""
+        config, weight = self.config, self.w2.weight
+        mean, deviation = (
+            255.0 * torch.tensor(values, dtype=torch.float64)
+            for values in (config.pixel_mean, config.pixel_deviation)
+        )
+        prepare(self)
+        self.vision.fix_pictures(config.pictures)
+        self._fixed = _Fixed(
+            terms=self._time_terms(),
+            pixel_scale=(1.0 / deviation).float().to(weight.device),
+            pixel_shift=(-mean / deviation).float().to(weight.device),
+            places=picture_tokens(
+                [config.vision.grid(*size) for size in config.pictures], weight.device
+            ),
+            state_mask=self._joint_mask(config.state_width),
+        )
+
+    def _time_terms(self) -> Tensor:
+        """Return what flow times and the mask of joints add to the rows."""
         config, weight = self.config, self.w2.weight
         width, scale = config.expert.hidden, config.time_scale
         times = [scale * step / config.num_steps for step in range(config.num_steps)]
@@ -62,7 +107,12 @@ class Wall(nn.Module):
             masked = self.w1.weight[:, config.action_width :]
             added = functional.linear(self._joint_mask(config.action_width), masked)
             terms = terms + functional.linear(added, weight[:, :width])
-        self._terms = terms
+        return terms
+
+    def _ready(self) -> _Fixed:
+        if self._fixed is None:
+            raise RuntimeError('fix_times() must be called once after the weights are loaded')
+        return self._fixed
 
     def _joint_mask(self, width: int) -> Tensor:
         """Return 1 for columns that a robot has and 0 for padding, ``(width,)``."""
@@ -71,7 +121,12 @@ class Wall(nn.Module):
             mask[self.config.joints :] = 0.0
         return mask
 
-    def sizes(self, contract: ModelContract, prompt_tokens: int) -> FamilySizes:
+    @property
+    def weight(self) -> Tensor:
+        """Return a weight, for its device and type."""
+        return self.w2.weight
+
+    def sizes(self, contract: ModelContract, prompt_tokens: int) -> FlowSizes:
         """
         Return what a request of this contract keeps; place holders are part of the prompt.
 
@@ -81,8 +136,9 @@ class Wall(nn.Module):
         found = [(camera.height, camera.width) for camera in contract.cameras]
         if found != list(config.pictures):
             raise ValueError(f'cameras have pictures of {found}, the model of {config.pictures}')
-        return FamilySizes(
+        return FlowSizes(
             picture_tokens=config.picture_tokens,
+            prompt_tokens=prompt_tokens,
             prefix_tokens=prompt_tokens,
             language=language.hidden,
             layers=language.layers,
@@ -94,13 +150,9 @@ class Wall(nn.Module):
 
     def pixels(self, images: Tensor) -> Tensor:
         """Return pictures ``(N, height, width, 3)`` uint8 RGB as ``vit`` takes them."""
-        weight, config = self.w2.weight, self.config
-        mean, deviation = (
-            torch.tensor(values, device=images.device) * 255.0
-            for values in (config.pixel_mean, config.pixel_deviation)
-        )
-        scaled = (images.float() - mean) / deviation
-        return scaled.to(weight.dtype).permute(0, 3, 1, 2)
+        fixed = self._ready()
+        scaled = torch.addcmul(fixed.pixel_shift, images.float(), fixed.pixel_scale)
+        return scaled.to(self.weight.dtype).permute(0, 3, 1, 2)
 
     @torch.inference_mode()
     def vit(self, images: Tensor) -> Tensor:
@@ -137,7 +189,7 @@ class Wall(nn.Module):
         """
         config, language = self.config, self.config.language
         is_picture = tokens == config.image_token
-        placed = place(is_picture, token_mask, image_mask, self._picture_tokens(features))
+        placed = place(is_picture, token_mask, image_mask, self._ready().places)
         index = placed.source[..., None].expand(-1, -1, features.shape[2])
         x = torch.where(
             is_picture[..., None], features.gather(1, index), self.language.embed_tokens(tokens)
@@ -149,45 +201,39 @@ class Wall(nn.Module):
         )
         line = torch.arange(tokens.shape[1], device=tokens.device)
         visible = (line <= line[:, None]) & token_mask[:, None] | (line == line[:, None])
-        bias = query_bias(visible, language, x.dtype)
+        bias = aligned_bias(visible, language, x.dtype)
         return self.language.turned_cache(x, angles, bias), placed.marks
-
-    def _picture_tokens(self, features: Tensor) -> PictureTokens:
-        grids = [self.config.vision.grid(*size) for size in self.config.pictures]
-        return picture_tokens(grids, features.device)
 
     def _state(self, state: Tensor) -> Tensor:
         """Return the state as a token, ``(B, language width)``."""
         config = self.config
         if config.masked_inputs:
-            mask = self._joint_mask(config.state_width).expand(len(state), -1)
+            mask = self._ready().state_mask.expand(state.shape[0], -1)
             state = torch.cat((state, mask), dim=1)
         token = self.propri_proj(state)
         return functional.pad(token, (0, config.language.hidden - config.state_hidden))
 
     def action(
-        self, cache: Tensor, present: Tensor, noise: Tensor, rtc: RtcInputs | None = None
+        self, cache: Tensor, marks: Tensor, noise: Tensor, rtc: RtcInputs | None = None
     ) -> Tensor:
         """
         Return chunks in model space.
 
-        :param cache: ``(B, layers, 2, T, kv width)`` from ``prefill``; only read, and more tokens
-            than ``present`` has are ignored
-        :param present: ``(B, T)`` int32 marks from ``prefill``
+        :param cache: ``(B, layers, 2, T, kv width)`` from ``prefill``; or with room for the rows
+            of the chunk behind it, ``T + H`` tokens, which is overwritten
+        :param marks: ``(B, T)`` int32 from ``prefill``
         :param noise: ``(B, H, action_width)``, standard normal
         :param rtc: ties to the leftovers, None for none
         :returns: ``(B, H, action_width)`` float32
         :raises RuntimeError: if ``fix_times`` has not been called
         """
-        return differentiable(self._integrated, cache, present, noise, rtc)
+        return differentiable(self._integrated, cache, marks, noise, rtc)
 
     def _integrated(
         self, cache: Tensor, marks: Tensor, noise: Tensor, rtc: RtcInputs | None
     ) -> Tensor:
-        if self._terms is None:
-            raise RuntimeError('fix_times() must be called once after the weights are loaded')
-        config, terms, width = self.config, self._terms, self.config.expert.hidden
-        prefix = self._prefix(cache[..., : marks.shape[1], :], marks, noise.shape[1])
+        config, terms, width = self.config, self._ready().terms, self.config.expert.hidden
+        prefix = self._prefix(cache, marks, noise.shape[1])
         project_in, mix = self.w1.weight[:, : config.action_width], self.w2.weight[:, :width]
         padding = self._padding_velocity(noise)
 
@@ -220,7 +266,9 @@ class Wall(nn.Module):
         )
         bias = row_bias(marks > 0, horizon, expert, cache.dtype, causal=config.causal_rows)
         return ExpertPrefix(
-            keys_values=self.expert.keys_values(cache), rows=Sight(angles=angles, bias=bias)
+            layers=self.expert.layer_keys(cache, marks.shape[1], horizon),
+            turn=joint_turn(angles, expert),
+            bias=bias,
         )
 
 

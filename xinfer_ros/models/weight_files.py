@@ -2,6 +2,7 @@
 """The safetensors files of a folder: what they hold, without reading it, and one weight each."""
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,15 @@ class WeightFiles:
         for name, (path, shape) in found.items():
             self._stored[name[cut:]] = (path, name)
             self.shapes[name[cut:]] = shape
+
+    def network(self, num_steps: int) -> str:
+        """
+        Return in words what decides about the times of the model, for its contract.
+
+        :param num_steps: Euler steps of a chunk, ``K``
+        """
+        count = sum(math.prod(shape) for shape in self.shapes.values())
+        return f'{count} weights, {num_steps} flow steps'
 
     def read(
         self, names: Iterable[str], device: torch.device | str = 'cpu'

@@ -57,6 +57,7 @@ def model_facts(contract: ModelContract, *, dtype: str, jacobian: str, torch_thr
         f'horizon {contract.horizon}',
         f'instructions of {contract.max_instruction_bytes} bytes',
         '+'.join(stage.name for stage in contract.stages),
+        *([contract.network] if contract.network else []),
         dtype,
         *(['guidance by vjp'] if jacobian == 'vjp' else []),
         *([threads] if torch_threads else []),
