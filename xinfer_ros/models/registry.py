@@ -96,9 +96,7 @@ def _make_tiny(options: ModelOptions, contract: ModelContract | None) -> StagedM
     return TinyVla(options)
 
 
-def _make_random(
-    name: str, options: ModelOptions, contract: ModelContract | None
-) -> StagedModel:
+def _make_random(name: str, options: ModelOptions, contract: ModelContract | None) -> StagedModel:
     _refuse_contract(name, contract)
     from xinfer_ros.models.random_families import make_random_family
 
