@@ -11,6 +11,7 @@ from xinfer_ros.core.clock import SimulatedClock
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.calibrate import LoadBench, measure
 from xinfer_ros.engine.calibrate_plan import Load, LoadPlan
+from xinfer_ros.errors import ModelError
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.fit import Fit, fit
 from xinfer_ros.predict.rate_table import Demands
@@ -138,3 +139,15 @@ def test_run_ends_when_less_would_run_side_by_side() -> None:
     vit = run.spans[Stage.VIT].whole_ms
     assert len(vit) > 10
     np.testing.assert_allclose(vit, vit[0], rtol=1e-6)
+
+
+def test_run_that_tells_nothing_of_a_stage_is_made_again_and_then_given_up() -> None:
+    """Else its empty times would become a table of what is not a number."""
+    uneven = replace(TRUTH, work_ms=(0.1, 0.1, 500.0), overhead_ms=(0.0, 0.0, 0.0))
+    plan, clock = LoadPlan.of(tuple(Stage), (1, 1, 1), (1, 1, 1)), SimulatedClock()
+    bench = LoadBench(SimulatedLanes(uneven, plan, clock), clock, plan)
+    assert len(bench.run(Load(counts=(0, 1, 0))).spans[Stage.PREFILL].whole_ms) == 10
+    with pytest.raises(
+        ModelError, match=r'in 8 runs of \(0, 1, 1\) units at once a stage has not'
+    ):
+        bench.run(Load(counts=(0, 1, 1)))

@@ -54,7 +54,7 @@ def _assert_survives(calibration: Calibration, path: Path) -> None:
 
 
 def test_file_has_an_entry_a_line(tmp_path: Path) -> None:
-    save_calibration(load_calibration('tiny'), tmp_path / 'saved.json')
+    save_calibration(load_calibration('paper'), tmp_path / 'saved.json')
     lines = (tmp_path / 'saved.json').read_text().splitlines()
     assert lines[1] == ' "format": 2,'
     assert ' "infer_ms": null,' in lines
