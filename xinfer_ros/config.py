@@ -24,7 +24,9 @@ class ServerConfig:
     """Settings of the server node."""
 
     model: str = setting(
-        'tiny', 'model to serve; `xinfer models` shows them', choices=MODEL_NAMES,
+        'tiny',
+        'model to serve; `xinfer models` shows them',
+        choices=MODEL_NAMES,
         pattern=r'(table|python):.+|.*/.*|~|\.\.?',
         pattern_words='table:CALIBRATION, python:MODULE:FACTORY, a folder as ./NAME',
     )
