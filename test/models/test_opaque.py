@@ -15,6 +15,7 @@ from xinfer_ros.core.contract import CameraSpec, ModelContract
 from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError, ModelError, Reason, Rejected
+from xinfer_ros.models.echo import EchoModel
 from xinfer_ros.models.opaque import OpaqueModel, PolicyObservation
 from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.models.registry import echo_contract, make_model
@@ -262,6 +263,14 @@ def test_factory_that_cannot_be_used_stops_the_start_with_the_remedy(
     with pytest.raises(ConfigError, match=words) as caught:
         make_model(name)
     assert name in str(caught.value)
+
+
+def test_factory_may_return_a_model_in_stages(home_made: ModuleType) -> None:
+    staged = EchoModel(echo_contract())
+    home_made.in_stages = lambda options: staged  # type: ignore[attr-defined]
+    made = make_model('python:home_made_policies:in_stages')
+    assert made is staged
+    assert made.contract.stages == tuple(Stage)
 
 
 def test_contract_is_the_policys_own(home_made: ModuleType) -> None:
