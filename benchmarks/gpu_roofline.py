@@ -173,6 +173,11 @@ def main() -> None:
     arguments, clock = arguments_given(), MonotonicClock()
     torch.set_num_threads(1)
     device = torch.device('meta') if arguments.bounds else chosen_device(arguments.device)
+    if device.type == 'cpu' and not arguments.tiny:
+        raise SystemExit(
+            'torch sees no CUDA device, and 3.35 G parameters on a CPU take minutes and 13 GB; '
+            '--tiny runs the same code small, --bounds H200 prints the bounds alone'
+        )
     narrow = arguments.bounds or device.type == 'cuda'
     with torch.device('meta'):
         model = MergedPi05(paper_config(arguments.tiny))
