@@ -37,6 +37,8 @@ def test_ablate_prints_stage_times_and_gains_writes_them_and_draws_them(
         ('--model tinny', 'did you mean tiny?'),
         ('--batches 0', 'a whole number from 1 to 8'),
         ('--json a.txt', 'must end with .json'),
+        ('--window 0', 'a time above 0 is needed'),
+        ('--model ./nosuch', 'nosuch does not exist'),
     ],
 )
 def test_mistake_ends_with_one_line_and_measures_nothing(

@@ -104,7 +104,8 @@ def test_share_of_the_server_is_what_is_neither_waiting_nor_computing() -> None:
 def test_server_identity_tells_type_and_threads() -> None:
     config = ServerConfig(model='echo', device='cpu', torch_threads=2, rtc_jacobian='vjp')
     identity = served_identity(config, echo_contract())
-    assert (identity.setting, identity.model) == ('echo', 'echo')
+    assert identity.setting == 'echo --rtc-jacobian vjp --torch-threads 2'
+    assert identity.model == 'echo'
     assert identity.model_facts.endswith('float32, guidance by vjp, 2 threads a stage')
     assert 'core' in identity.device
 
@@ -130,3 +131,20 @@ def test_shipped_calibration_that_nobody_named_is_an_estimate_and_a_named_one_mu
     assert 'another machine' in check_calibration(unnamed, elsewhere, echo_contract())
     with pytest.raises(ConfigError, match='another machine'):
         check_calibration(named, elsewhere, echo_contract())
+
+
+def test_advice_names_what_the_calibration_must_be_made_with() -> None:
+    """Else who follows it makes the one that was refused."""
+    config = ServerConfig(
+        model='echo',
+        calibration='echo',
+        rtc_jacobian='vjp',
+        model_dtype='float32',
+        torch_threads=2,
+    )
+    elsewhere = replace(load_calibration('echo'), device='another machine')
+    with pytest.raises(
+        ConfigError,
+        match='--model echo --rtc-jacobian vjp --dtype float32 --torch-threads 2 --output',
+    ):
+        check_calibration(config, elsewhere, echo_contract())

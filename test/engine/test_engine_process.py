@@ -390,10 +390,14 @@ def test_a_watch_that_is_closed_at_any_moment_leaves_nothing_behind() -> None:
 )
 def test_settings_that_no_engine_can_serve_are_not_tried_again(config: ServerConfig) -> None:
     said: queue.SimpleQueue[str] = queue.SimpleQueue()
-    watch = EngineWatch(EngineSettings(config), 1, LIMITS, MonotonicClock(), said.put)
+    gave_up: list[str] = []
+    watch = EngineWatch(
+        EngineSettings(config), 1, LIMITS, MonotonicClock(), gave_up.append, refused=said.put
+    )
     watch.start(Events())
     assert said.get(timeout=TIMEOUT_S).startswith('the engine refuses the settings')
     watch.close()
+    assert gave_up == []
 
 
 def test_an_engine_that_can_not_start_is_given_up_after_three_tries(

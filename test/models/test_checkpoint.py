@@ -61,6 +61,22 @@ def test_weight_of_another_shape_is_named_with_both_shapes(
         _load(weights, tmp_path)
 
 
+@pytest.mark.parametrize('value', [float('nan'), float('inf')])
+def test_weight_that_is_not_finite_is_named(
+    weights: Weights, tmp_path: Path, value: float
+) -> None:
+    """Else every answer is refused, robot by robot, and nobody knows why."""
+    weights['model.action_in_proj.bias'][3] = value
+    with pytest.raises(ModelError, match=r'action_in_proj\.bias holds values that are not finite'):
+        _load(weights, tmp_path)
+
+
+def test_weight_of_whole_numbers_is_named_with_its_type(weights: Weights, tmp_path: Path) -> None:
+    weights['model.action_in_proj.bias'] = weights['model.action_in_proj.bias'].to(torch.int8)
+    with pytest.raises(ModelError, match=r'action_in_proj\.bias holds torch\.int8; floating'):
+        _load(weights, tmp_path)
+
+
 def test_many_problems_are_counted(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r'and \d+ more'):
         _load({'model.odd': torch.zeros(1)}, tmp_path)

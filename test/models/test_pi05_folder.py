@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A folder of π0.5, served over slots from its path to actions in robot units."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -165,3 +166,14 @@ def test_contract_tells_apart_models_that_differ_in_flow_steps_alone(folder: Pat
     four = make_model(str(folder), ModelOptions(device='cpu')).contract
     assert ten.network.endswith('weights, 10 flow steps')
     assert four == replace(ten, network=ten.network.replace('10 flow', '4 flow'))
+
+
+def test_absolute_joint_that_no_joint_is_called_is_refused(folder: Path) -> None:
+    """Else a gripper would be moved by differences, case RT-06."""
+    owner = folder / 'xinfer.json'
+    told = json.loads(owner.read_text())
+    owner.write_text(json.dumps(told | {'relative_actions': True, 'absolute_joints': ['gripper']}))
+    with pytest.raises(
+        ConfigError, match=r"absolute_joints has 'gripper', but no joint is called"
+    ):
+        make_model(str(folder), ModelOptions(device='cpu'))

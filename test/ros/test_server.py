@@ -336,6 +336,16 @@ def test_a_wrong_setting_stops_the_start_and_names_the_remedy(
     assert 'Traceback' not in server.output
 
 
+def test_settings_that_the_engine_refuses_end_the_server_with_the_code_of_wrong_settings(
+    graph: Graph,
+) -> None:
+    """LC-01: it can only be known once the model is there; a supervisor must not try again."""
+    server = graph.run('server_main', '--ros-args', '-p', 'rtc_mode:=hard_prefix')
+    assert server.process.wait(60) == 2
+    server.end()
+    assert 'rtc_mode is hard_prefix, but tiny was not trained' in server.output
+
+
 def test_the_server_is_a_managed_node(graph: Graph) -> None:
     """Deactivated it refuses, activated again it serves; cleaned up, its engine is gone."""
     graph.server()

@@ -15,6 +15,7 @@ from xinfer_ros.cli.arguments import (
 from xinfer_ros.cli.console import RoundProgress, output_console
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.clock import MonotonicClock
+from xinfer_ros.errors import ConfigError
 
 if TYPE_CHECKING:
     from xinfer_ros.engine.stage_times import StageTime
@@ -73,6 +74,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _ablate(arguments: argparse.Namespace) -> int:
+    from xinfer_ros.engine.settings import EngineSettings
     from xinfer_ros.engine.stage_times import stage_times
     from xinfer_ros.fleet.ablation import ablate, switched
     from xinfer_ros.fleet.plots import range_plot
@@ -87,8 +89,10 @@ def _ablate(arguments: argparse.Namespace) -> int:
     }
     config = settings_from(ServerConfig, given, {key: f'--{key}' for key in given})
     names = list(dict.fromkeys(part.strip() for part in arguments.variants.split(',')))
+    if arguments.window <= 0.0:
+        raise ConfigError('--window is 0; a time above 0 is needed')
     for name in names:
-        switched(config, name)
+        EngineSettings(switched(config, name)).device()
     for path, suffix in ((arguments.json, '.json'), (arguments.plot, '.png')):
         if path is not None:
             output_file(path, suffix)

@@ -90,7 +90,7 @@ def _server_settings(arguments: argparse.Namespace) -> dict[str, object]:
     found: dict[str, object] = {'model': arguments.model} if arguments.model else {}
     for pair in arguments.set:
         key, equals, text = pair.partition('=')
-        if not equals:
+        if not equals or not key:
             raise ConfigError(f'--set {pair}: KEY=VALUE is needed')
         try:
             found[key] = yaml.safe_load(text) if text else ''
@@ -158,6 +158,10 @@ def _fleet(arguments: argparse.Namespace) -> int:
     return 1 if faults else 0
 
 
+# of the nodes, of the engine, and of the warnings what the engine has to say at its start
+_SHOWN = ('[ERROR]', '[FATAL]', 'CRITICAL', ' ERROR: ', '[engine] WARNING: ')
+
+
 class _LogLines:
     """Shows what matters of the processes' output; keeps the rest for a failure."""
 
@@ -167,7 +171,7 @@ class _LogLines:
 
     def take(self, line: str) -> None:
         self._kept = [*self._kept[-60:], line]
-        if self._verbose or '[ERROR]' in line or '[FATAL]' in line or 'CRITICAL' in line:
+        if self._verbose or any(mark in line for mark in _SHOWN):
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def print_kept(self) -> None:

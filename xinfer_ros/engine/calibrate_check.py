@@ -21,7 +21,7 @@ def served_identity(config: ServerConfig, contract: ModelContract) -> Identity:
     if dtype == 'auto':
         dtype = 'float32' if on_cpu else 'bfloat16'
     return Identity(
-        setting=config.model,
+        setting=' '.join((config.model, *_flags(config))),
         model=contract.name,
         model_facts=model_facts(
             contract,
@@ -50,3 +50,15 @@ def check_calibration(
         named=bool(config.calibration),
         allow_mismatch=config.calibration_mismatch == 'warn',
     )
+
+
+def _flags(config: ServerConfig) -> list[str]:
+    """Return what `xinfer calibrate` must be told beside the model, for what counts."""
+    flags = []
+    if config.rtc_jacobian != 'identity':
+        flags += ['--rtc-jacobian', config.rtc_jacobian]
+    if config.model_dtype != 'auto':
+        flags += ['--dtype', config.model_dtype]
+    if config.torch_threads != 1:
+        flags += ['--torch-threads', str(config.torch_threads)]
+    return flags

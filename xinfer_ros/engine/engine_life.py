@@ -146,6 +146,7 @@ class EngineWatch:
     :param limits: how long an engine may take for what
     :param clock: the steady clock
     :param gave_up: called with a text when three lives in a row were short, or the watch failed
+    :param refused: called with a text instead when the engine refuses its settings; None: as above
     :param first: a process that has been started already, to save time
     """
 
@@ -157,9 +158,11 @@ class EngineWatch:
         clock: Clock,
         gave_up: Callable[[str], None],
         first: EngineLink | None = None,
+        refused: Callable[[str], None] | None = None,
     ) -> None:
         self._settings, self._epoch = settings, first_epoch
         self._limits, self._clock, self._gave_up = limits, clock, gave_up
+        self._refused = refused if refused is not None else gave_up
         self._lock = threading.Lock()
         self._is_closing = False
         self._first = first
@@ -221,7 +224,7 @@ class EngineWatch:
                 if not self._is_closing:
                     log.error('%s (%s)', error, told_by(link.returncode))
                 if link.returncode == ExitCode.REFUSED:  # another try would end the same
-                    self._gave_up('the engine refuses the settings; its log above says why')
+                    self._refused('the engine refuses the settings; its log above says why')
                     return
                 continue
             born_ns = self._clock.now_ns()
@@ -253,9 +256,10 @@ class EngineWatch:
         try:
             warm = link.receive(self._limits.start_s)
         except TimeoutError:
-            warm = None
+            text = f'the engine did not warm up in {self._limits.start_s:g} s'
+            raise ModelError(text) from None
         if not isinstance(warm, Ready):
-            raise ModelError(f'the engine did not warm up in {self._limits.start_s:g} s')
+            raise ModelError('the engine ended while it warmed up; see its log above')
         return EngineLife(self._epoch, link, contract, slots)
 
     def _serve(self, life: EngineLife, link: EngineLink, events: EngineEvents) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.batch import ByStage, LanePlan
 from xinfer_ros.errors import ConfigError
+from xinfer_ros.models.folder import existing_folder
 from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.matching import serving_calibration
@@ -66,6 +67,8 @@ class EngineSettings:
 
         :raises ConfigError: if there is none, or it is not good
         """
+        if '/' in self.config.model and ':' not in self.config.model:
+            existing_folder(self.config.model)  # else its calibration would be missed first
         calibration = serving_calibration(self.config.calibration, self.config.model)
         calibration = dataclasses.replace(calibration, reserved_ms=self.config.reserved_s * 1e3)
         if self.config.stage_concurrency:

@@ -97,6 +97,12 @@ def read_folder(folder: Path, options: ModelOptions) -> Pi05Folder:
         model_name=folder.name,
     )
     joints, assumed = _joint_names(folder, layout, settings)
+    for part in settings.absolute_joints or ():
+        if not any(part.lower() in joint.lower() for joint in joints):
+            raise ConfigError(
+                f'{folder}/xinfer.json: absolute_joints has {part!r}, but no joint is called so: '
+                f'{", ".join(joints)}; write joint_names too'
+            )
     return Pi05Folder(
         layout=layout,
         config=config,

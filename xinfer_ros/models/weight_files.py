@@ -133,4 +133,8 @@ def _tensor(file: Any, path: Path, name: str) -> Tensor:
         found: Tensor = file.get_tensor(name)
     except Exception as error:
         raise ModelError(f'{path}: {name} can not be read: {error}') from error
+    if not found.is_floating_point():
+        raise ModelError(f'{path}: {name} holds {found.dtype}; floating point is needed')
+    if not torch.isfinite(found).all():
+        raise ModelError(f'{path}: {name} holds values that are not finite')
     return found

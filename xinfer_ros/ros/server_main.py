@@ -50,11 +50,15 @@ def _session(
         logging.getLogger('server').critical('%s', text)
         stop.request(1)
 
+    def refused(text: str) -> None:
+        logging.getLogger('server').critical('%s', text)
+        stop.request(2)  # as for any setting that is wrong: not worth another try
+
     def make_front_end(answer: Any, announce: Any) -> FrontEnd:
         first_epoch = time.time_ns()  # a nonce: differs from any earlier server's, never compared
         clock, limits = MonotonicClock(), EngineLimits.from_settings(EngineSettings(config))
         settings = EngineSettings(config)
-        engine = EngineWatch(settings, first_epoch, limits, clock, fatal, first)
+        engine = EngineWatch(settings, first_epoch, limits, clock, fatal, first, refused)
         decoders = ThreadPoolExecutor(config.decode_threads, 'decode')
         front_end = FrontEndSettings.from_config(config, first_epoch, calibration)
         return FrontEnd(front_end, clock, engine, decoders, answer, announce)
