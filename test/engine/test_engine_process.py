@@ -136,6 +136,24 @@ def test_scheduler_of_the_engine_has_the_switches(changes: dict[str, Any]) -> No
     assert len(scheduler.dispatch(11)) == (0 if changes else 1)
 
 
+@pytest.mark.parametrize(
+    ('changes', 'words'),
+    [
+        ({'policy_settings': ('trys=3',)}, 'has no setting trys'),
+        ({'unit_timeout_s': 0.1}, 'unit_timeout_s is 0.1, but a unit takes up to'),
+        ({'record_run': 'run.txt'}, 'the name must end with .npz'),
+        ({'calibration': 'papr'}, 'no calibration papr'),
+    ],
+)
+def test_what_can_be_known_before_a_start_is_refused_before_it(
+    changes: dict[str, Any], words: str
+) -> None:
+    config = ServerConfig(calibration='paper')
+    assert EngineSettings(config).checked().name == 'paper'
+    with pytest.raises(ConfigError, match=words):
+        EngineSettings(replace(config, **changes)).checked()
+
+
 def test_policy_of_a_server_takes_settings() -> None:
     config = ServerConfig(
         calibration='paper',

@@ -237,7 +237,11 @@ def test_engine_whose_stage_never_ends_exits_with_its_code_and_another_takes_its
     )
     settings, events = EngineSettings(config), Events()
     watch = EngineWatch(
-        settings, 1, EngineLimits.from_settings(settings), MonotonicClock(), lambda text: None
+        settings,
+        1,
+        EngineLimits.from_settings(settings, settings.device()),
+        MonotonicClock(),
+        lambda text: None,
     )
     watch.start(events)
     life = events.ready.get(timeout=TIMEOUT_S)

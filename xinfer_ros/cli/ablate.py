@@ -78,7 +78,7 @@ def _ablate(arguments: argparse.Namespace) -> int:
     from xinfer_ros.engine.stage_times import stage_times
     from xinfer_ros.fleet.ablation import ablate, switched
     from xinfer_ros.fleet.plots import range_plot
-    from xinfer_ros.fleet.records import output_file, write_lists
+    from xinfer_ros.fleet.records import output_files, write_lists
     from xinfer_ros.setting import settings_from
 
     given = {
@@ -93,9 +93,7 @@ def _ablate(arguments: argparse.Namespace) -> int:
         raise ConfigError('--window is 0; a time above 0 is needed')
     for name in names:
         EngineSettings(switched(config, name)).device()
-    for path, suffix in ((arguments.json, '.json'), (arguments.plot, '.png')):
-        if path is not None:
-            output_file(path, suffix)
+    output_files(arguments.json, arguments.plot)
     console, clock = output_console(), MonotonicClock()
     with RoundProgress('stage times', console) as progress:
         progress.starting(STAGE_ROUNDS * 3 * len(arguments.batches))

@@ -56,7 +56,7 @@ def add_commands(commands: Commands) -> None:
 
 def _audit(arguments: argparse.Namespace) -> int:
     from xinfer_ros.fleet.audit_report import audit_plot, errors_table, left_out_line
-    from xinfer_ros.fleet.records import output_file, write_lists
+    from xinfer_ros.fleet.records import output_files, write_lists
     from xinfer_ros.predict.audit import audit
     from xinfer_ros.predict.calibration import load_calibration
     from xinfer_ros.predict.error_summary import summaries
@@ -64,9 +64,7 @@ def _audit(arguments: argparse.Namespace) -> int:
 
     if not 0.0 < arguments.learning_rate <= 1.0:
         raise ConfigError(f'--learning-rate is {arguments.learning_rate}; above 0, up to 1')
-    for path, suffix in ((arguments.json, '.json'), (arguments.plot, '.png')):
-        if path is not None:
-            output_file(path, suffix)
+    output_files(arguments.json, arguments.plot)
     run = load_run(arguments.run_file)
     calibration = run.calibration
     if arguments.calibration:

@@ -67,15 +67,13 @@ def _decision_cost(arguments: argparse.Namespace) -> int:
     from xinfer_ros.fleet.decision_cost import IMPLEMENTATIONS, decision_cost, record
     from xinfer_ros.fleet.paper_tables import load_paper_tables
     from xinfer_ros.fleet.plots import line_plot
-    from xinfer_ros.fleet.records import output_file, write_records
+    from xinfer_ros.fleet.records import output_files, write_records
     from xinfer_ros.fleet.round_plots import cost_curves
     from xinfer_ros.fleet.simulation_table import cost_table
     from xinfer_ros.predict.calibration import load_calibration
     from xinfer_ros.sched.settings import policy_settings
 
-    for path, suffix in ((arguments.json, '.json'), (arguments.plot, '.png')):
-        if path is not None:
-            output_file(path, suffix)
+    output_files(arguments.json, arguments.plot)
     calibration = load_calibration(arguments.calibration)
     policies = names(arguments.policy, tuple(POLICIES), 'scheduling policy')
     made = names(arguments.implementation, tuple(IMPLEMENTATIONS), 'implementation')

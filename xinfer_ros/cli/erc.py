@@ -47,16 +47,14 @@ def add_commands(commands: Commands) -> None:
 def _erc(arguments: argparse.Namespace) -> int:
     from xinfer_ros.fleet.erc import ErcSearch, find_ercs
     from xinfer_ros.fleet.plots import line_plot
-    from xinfer_ros.fleet.records import output_file, write_records
+    from xinfer_ros.fleet.records import output_files, write_records
     from xinfer_ros.fleet.round_plots import attainment_curves
     from xinfer_ros.fleet.rounds import RoundPool
     from xinfer_ros.fleet.simulation_table import erc_table, population_line
 
     criterion = parse_criterion(arguments.criterion)
     plan = simulation_plan(arguments)
-    for path, suffix in ((arguments.json, '.json'), (arguments.plot, '.png')):
-        if path is not None:
-            output_file(path, suffix)
+    output_files(arguments.json, arguments.plot)
     console = output_console()
     settings = {each.name: each for each in plan.policies}
     searches = {name: (ErcSearch(arguments.max_robots), criterion) for name in settings}

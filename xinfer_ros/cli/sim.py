@@ -71,15 +71,13 @@ def add_commands(commands: Commands) -> None:
 
 def _sim(arguments: argparse.Namespace) -> int:
     from xinfer_ros.fleet.explain import explanations
-    from xinfer_ros.fleet.records import output_file, write_records
+    from xinfer_ros.fleet.records import output_files, write_records
     from xinfer_ros.fleet.rounds import RoundPool
     from xinfer_ros.fleet.simulation_table import rounds_table
 
     plan = simulation_plan(arguments)
     sizes = arguments.robots or (plan.workload.robots or DEFAULT_ROBOTS,)
-    for path, suffix in ((arguments.json, '.json'), (arguments.plot, '.png')):
-        if path is not None:
-            output_file(path, suffix)
+    output_files(arguments.json, arguments.plot)
     if arguments.explain_at is not None and not arguments.explain:
         raise ConfigError('--explain-at tells when; add --explain N to tell how many')
     console = output_console()

@@ -4,22 +4,16 @@
 import queue
 import statistics
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
 
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.chunk import Answer, ServerTimes
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.contract import ModelContract
-from xinfer_ros.engine.engine_life import EngineLimits, EngineWatch
-from xinfer_ros.engine.front_end import FrontEnd
+from xinfer_ros.engine.bare_server import start_server
 from xinfer_ros.engine.sample_robot import SampleRobot
-from xinfer_ros.engine.settings import EngineSettings
-from xinfer_ros.engine.status import FrontEndSettings, ServerStatus
 from xinfer_ros.errors import ModelError, Reason
 
-Result = TypeVar('Result')
 BUDGET_NS = 60_000_000_000  # never late: what is measured is how long it takes
 PERIOD_NS = 10_000_000
 WARM_UP = 5  # requests that do not count
@@ -76,29 +70,8 @@ def measure_server(
     :raises ModelError: if the engine does not start, or a request fails
     """
     answers: queue.SimpleQueue[Answer | str] = queue.SimpleQueue()
-    ready: queue.SimpleQueue[int | str] = queue.SimpleQueue()
-
-    def gave_up(text: str) -> None:
-        ready.put(text)
-        answers.put(text)
-
-    def announce(status: ServerStatus) -> None:
-        if status.engine_pid:
-            ready.put(status.engine_pid)
-
-    settings = EngineSettings(config)
-    limits = EngineLimits.from_settings(settings)
-    front_end = FrontEnd(
-        FrontEndSettings.from_config(config, 1, settings.device()),
-        clock,
-        EngineWatch(settings, 1, limits, clock, gave_up),
-        ThreadPoolExecutor(config.decode_threads),
-        lambda robot, answer: answers.put(answer),
-        announce,
-    )
+    front_end = start_server(config, clock, lambda robot, answer: answers.put(answer), answers.put)
     try:
-        if isinstance(failure := _next(ready, 2 * limits.start_s), str):
-            raise ModelError(failure)
         robot = SampleRobot(
             front_end, contract, clock, 'calibration', budget_ns=BUDGET_NS, period_ns=PERIOD_NS
         )
@@ -121,8 +94,8 @@ def _times(answer: Answer | str) -> ServerTimes:
     return answer.times
 
 
-def _next(results: 'queue.SimpleQueue[Result]', timeout_s: float) -> Result:
+def _next(answers: 'queue.SimpleQueue[Answer | str]', timeout_s: float) -> Answer | str:
     try:
-        return results.get(timeout=timeout_s)
+        return answers.get(timeout=timeout_s)
     except queue.Empty:
         raise ModelError(f'the server did not answer within {timeout_s:g} s') from None

@@ -3,18 +3,14 @@
 
 import queue
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.chunk import Answer
 from xinfer_ros.core.clock import Clock
-from xinfer_ros.engine.engine_life import EngineLimits, EngineWatch
-from xinfer_ros.engine.front_end import FrontEnd
+from xinfer_ros.engine.bare_server import start_server
 from xinfer_ros.engine.robots import Robot
 from xinfer_ros.engine.sample_robot import SampleRobot
-from xinfer_ros.engine.settings import EngineSettings
-from xinfer_ros.engine.status import FrontEndSettings, ServerStatus
 from xinfer_ros.errors import ModelError, Reason
 
 BUDGET_NS = 20_000_000_000  # nothing is late or expires: what counts is how many are answered
@@ -51,9 +47,6 @@ class ClosedLoop:
 
     def __init__(self, config: ServerConfig, num_robots: int, clock: Clock) -> None:
         config = replace(config, max_robots=num_robots, admission='none', spare_engine=False)
-        settings = EngineSettings(config)
-        limits = EngineLimits.from_settings(settings)
-        ready: queue.SimpleQueue[ServerStatus | str] = queue.SimpleQueue()
         self._clock = clock
         self._lock = threading.Lock()
         self._asked_ns: dict[Robot, int] = {}
@@ -63,33 +56,16 @@ class ClosedLoop:
         self._due: queue.SimpleQueue[tuple[int, Robot] | None] = queue.SimpleQueue()
         self._idle = threading.Condition(self._lock)
         self.failure = ''
-        self._front_end = FrontEnd(
-            FrontEndSettings.from_config(config, 1, settings.device()),
-            clock,
-            EngineWatch(settings, 1, limits, clock, ready.put),
-            ThreadPoolExecutor(config.decode_threads),
-            self._answered,
-            ready.put,
-        )
+        self._front_end = start_server(config, clock, self._answered)
         try:
-            self._robots = self._join(num_robots, ready, 2 * limits.start_s)
+            self._robots = self._join(num_robots)
         except Exception:
             self._front_end.close()
             raise
         self._thread = threading.Thread(target=self._ask_all, name='robots', daemon=True)
         self._thread.start()
 
-    def _join(
-        self, count: int, ready: 'queue.SimpleQueue[ServerStatus | str]', timeout_s: float
-    ) -> dict[Robot, SampleRobot]:
-        status: ServerStatus | str = ''
-        while not (isinstance(status, ServerStatus) and status.engine_pid):
-            try:
-                status = ready.get(timeout=timeout_s)
-            except queue.Empty:
-                raise ModelError(f'the engine was not ready within {timeout_s:g} s') from None
-            if isinstance(status, str):
-                raise ModelError(status)
+    def _join(self, count: int) -> dict[Robot, SampleRobot]:
         contract = self._front_end.contract()
         robots = [
             SampleRobot(

@@ -15,6 +15,7 @@ from xinfer_ros.engine.link import EngineLink
 from xinfer_ros.engine.records import Beat, Done, Dropped, Ready, Record
 from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.errors import ModelError, Reason, Rejected
+from xinfer_ros.predict.calibration import Calibration
 
 log = logging.getLogger(__name__)
 
@@ -37,13 +38,13 @@ class EngineLimits:
     hung_ns: int
 
     @classmethod
-    def from_settings(cls, settings: EngineSettings) -> 'EngineLimits':
-        """Return the limits of the server's settings."""
+    def from_settings(cls, settings: EngineSettings, device: Calibration) -> 'EngineLimits':
+        """Return the limits of the server's settings on a device."""
         config = settings.config
         return cls(
             start_s=config.engine_start_timeout_s,
             silence_s=config.engine_silence_s,
-            hung_ns=settings.hung_ns(settings.device()),
+            hung_ns=settings.hung_ns(device),
         )
 
 

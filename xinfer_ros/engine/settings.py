@@ -3,6 +3,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ import numpy as np
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.batch import ByStage, LanePlan
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.models.folder import existing_folder
+from xinfer_ros.models.folder import existing_folder, is_folder
 from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.matching import serving_calibration
+from xinfer_ros.predict.run_record import check_run_file
 from xinfer_ros.sched.registry import make_scheduler
 from xinfer_ros.sched.scheduler import Scheduler
 from xinfer_ros.sched.settings import POLICIES
@@ -67,7 +69,7 @@ class EngineSettings:
 
         :raises ConfigError: if there is none, or it is not good
         """
-        if '/' in self.config.model and ':' not in self.config.model:
+        if is_folder(self.config.model):
             existing_folder(self.config.model)  # else its calibration would be missed first
         calibration = serving_calibration(self.config.calibration, self.config.model)
         calibration = dataclasses.replace(calibration, reserved_ms=self.config.reserved_s * 1e3)
@@ -78,6 +80,19 @@ class EngineSettings:
             rates=np.ascontiguousarray(calibration.rates[:, :2, :2, :2]),
             batch_work=((1.0,), (1.0,), (1.0,)),
         )
+
+    def checked(self) -> Calibration:
+        """
+        Return what ``device`` does, once all that can be known before a start is in order.
+
+        :raises ConfigError: if anything is wrong with it, the policy, the times or the record
+        """
+        device = self.device()
+        self.policy_changes(device)
+        self.hung_ns(device)
+        if self.config.record_run:
+            check_run_file(Path(self.config.record_run))
+        return device
 
     def plan(self, device: Calibration) -> LanePlan:
         """Return what the model must be ready for."""

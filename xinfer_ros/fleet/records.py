@@ -117,6 +117,17 @@ def output_file(path: Path, suffix: str) -> Path:
     return path
 
 
+def output_files(json_file: Path | None, plot_file: Path | None) -> None:
+    """
+    Check the files that a command shall write, those that it was given.
+
+    :raises ConfigError: as ``output_file``
+    """
+    for path, suffix in ((json_file, '.json'), (plot_file, '.png')):
+        if path is not None:
+            output_file(path, suffix)
+
+
 def write_records(path: Path, records: Sequence[Record]) -> None:
     """
     Write records as a JSON list of flat objects.

@@ -11,7 +11,9 @@ from typing import Any, Protocol, TypeVar, cast
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.models.adapter import StagedModel
+from xinfer_ros.models.opaque import PREFIX
 from xinfer_ros.models.options import ModelOptions
+from xinfer_ros.predict.matching import is_table
 from xinfer_ros.setting import nearest
 
 CONFIG_FILE = 'config.json'
@@ -85,6 +87,8 @@ class Family(Protocol):
 
 def is_folder(name: str) -> bool:
     """Tell whether a model's name means a folder: one that exists, or a path."""
+    if is_table(name) or name.startswith(PREFIX):
+        return False
     return '/' in name or name in ('.', '..', '~') or Path(name).is_dir()
 
 

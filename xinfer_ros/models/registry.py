@@ -73,7 +73,7 @@ def preload(name: str) -> None:
     elif name.startswith(PREFIX):
         with suppress(ImportError):  # likewise
             import_module(name.removeprefix(PREFIX).partition(':')[0])
-    elif name not in _makers() and not name.startswith('table:') and is_folder(name):
+    elif name not in _makers() and is_folder(name):
         with suppress(ConfigError):  # what is wrong with it is said when the model is made
             family_of(existing_folder(name))
 

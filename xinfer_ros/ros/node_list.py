@@ -8,7 +8,6 @@ from pathlib import Path
 from xinfer_ros.config import ExecutorConfig, ReplayConfig, ServerConfig
 from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.predict.run_record import check_run_file
 from xinfer_ros.ros.params_file import check_sections, files_for, resolve
 
 SERVER_NAME, SERVER_NAMESPACE = 'xinfer_server', '/fleet'
@@ -91,10 +90,7 @@ def fleet_nodes(plan: FleetPlan) -> list[NodeSpec]:
     for path in plan.files:
         check_sections(path, [server, *of_robots], complete=True)
     config = resolve(ServerConfig, server, plan.files, plan.server)
-    settings = EngineSettings(config)
-    settings.policy_changes(settings.device())
-    if config.record_run:
-        check_run_file(Path(config.record_run))
+    EngineSettings(config).checked()
     for name in of_robots:
         kind = ExecutorConfig if name.endswith('/executor') else ReplayConfig
         resolve(kind, name, plan.files, {})

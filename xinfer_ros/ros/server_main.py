@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 from xinfer_ros.config import ServerConfig
@@ -17,7 +16,6 @@ from xinfer_ros.engine.link import EngineLink
 from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.engine.status import FrontEndSettings
 from xinfer_ros.predict.calibration import Calibration
-from xinfer_ros.predict.run_record import check_run_file
 from xinfer_ros.ros.node_list import SERVER_NAME, SERVER_NAMESPACE
 from xinfer_ros.ros.process import NodeArguments, Stop, node_settings, run_process
 
@@ -25,10 +23,7 @@ from xinfer_ros.ros.process import NodeArguments, Stop, node_settings, run_proce
 def _build(argv: Sequence[str], stop: Stop) -> Any:
     arguments, config = node_settings(ServerConfig, argv, SERVER_NAME, SERVER_NAMESPACE)
     settings = EngineSettings(config)
-    calibration = settings.device()
-    settings.policy_changes(calibration)  # a wrong one is refused before anything starts
-    if config.record_run:
-        check_run_file(Path(config.record_run))
+    calibration = settings.checked()  # a wrong one is refused before anything starts
     # before rclpy is imported: loading the model takes longest
     first = EngineLink(settings) if config.autostart else None
     return _session(arguments, config, calibration, first, stop)
@@ -56,8 +51,8 @@ def _session(
 
     def make_front_end(answer: Any, announce: Any) -> FrontEnd:
         first_epoch = time.time_ns()  # a nonce: differs from any earlier server's, never compared
-        clock, limits = MonotonicClock(), EngineLimits.from_settings(EngineSettings(config))
-        settings = EngineSettings(config)
+        clock, settings = MonotonicClock(), EngineSettings(config)
+        limits = EngineLimits.from_settings(settings, calibration)
         engine = EngineWatch(settings, first_epoch, limits, clock, fatal, first, refused)
         decoders = ThreadPoolExecutor(config.decode_threads, 'decode')
         front_end = FrontEndSettings.from_config(config, first_epoch, calibration)

@@ -2,7 +2,7 @@
 """Common rounds: whoever asks while a round runs waits until all of it has ended."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from xinfer_ros.sched.core import DecisionTuple, SchedulerCore
 
@@ -78,15 +78,7 @@ class RoundBarrier:
     def _begin(self, now_ns: int) -> None:
         for key, waiting in self._next.items():
             self._round.add(key)
-            self._core.submit(
-                now_ns=now_ns,
-                key=key,
-                robot=waiting.robot,
-                arrival_ns=waiting.arrival_ns,
-                budget_ns=waiting.budget_ns,
-                reserved_ns=waiting.reserved_ns,
-                period_ns=waiting.period_ns,
-            )
+            self._core.submit(now_ns=now_ns, **asdict(waiting))
         self._next.clear()
 
     def complete(self, now_ns: int, number: int) -> Sequence[int]:
