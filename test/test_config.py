@@ -23,8 +23,17 @@ def _id(value: object) -> str:
     return value.__name__ if isinstance(value, type) else value.name  # type: ignore[attr-defined]
 
 
+# Choices that are allowed beside another setting only
+COMPANIONS = {
+    'velocity': {'hold': 'zero_velocity'},
+    'zero_velocity': {'command_interface': 'velocity'},
+    'safe_pose': {'safe_pose': ['*=0.0']},
+}
+
+
 def _set(kind: type, name: str, value: object) -> object:
-    return getattr(settings_from(kind, {name: value}, {name: 'a.yaml (/**)'}), name)
+    values = {name: value} | COMPANIONS.get(value if isinstance(value, str) else '', {})
+    return getattr(settings_from(kind, values, dict.fromkeys(values, 'a.yaml (/**)')), name)
 
 
 def _refusal(kind: type, name: str, value: object) -> str:
@@ -218,8 +227,20 @@ def test_nearest_name_is_given_or_all_of_them() -> None:
         ({'camera_topics': ('a', 'b')}, 'camera_topics has 2 entries, camera_names 3'),
         ({'camera_names': ('a', 'a')}, 'every entry once'),
         ({'joint_names': ('a', '')}, 'none empty'),
-        ({'command_topic': ''}, 'command_topic'),
-        ({'command_topic': 'no blanks'}, 'command_topic'),
+        ({'command_topics': ()}, 'at least one topic'),
+        ({'command_topics': ('no blanks',)}, 'command_topics'),
+        ({'command_types': ('twist',)}, 'allowed: joint_trajectory, float64_multi_array'),
+        ({'command_types': ('joint_state', 'joint_state')}, 'one for all, or one each'),
+        ({'command_joints': ('a', 'b')}, 'one each, or none'),
+        ({'command_interface': 'velocity', 'hold': 'last_position'}, 'must not be held'),
+        ({'hold': 'safe_pose'}, 'needs a value for every joint'),
+        ({'safe_pose': ('a=0.0',)}, 'nothing else does'),
+        ({'safe_pose': ('a 0',), 'hold': 'safe_pose'}, 'JOINT=VALUE'),
+        ({'position_limits': ('a=1',)}, 'JOINT=LOWER:UPPER'),
+        ({'model_joint_names': ('a',)}, 'joint_names 0'),
+        ({'budget_sources': ('grip',)}, 'allowed: gripper, contact, motion'),
+        ({'budget_sources': ('contact',)}, 'give contact_efforts'),
+        ({'horizon_adaptation': True, 'minimum_period_s': 1.0}, 'longest_period_s 0.36'),
         ({'server': 'fleet'}, 'a namespace such as /fleet'),
         ({'server': '/fleet/'}, 'a namespace such as /fleet'),
         ({'robot_id': 'a/b'}, 'robot_id'),

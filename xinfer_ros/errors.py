@@ -44,6 +44,7 @@ class Reason(IntEnum):
     REJECTED_PERIOD = 48
     REJECTED_CAPACITY = 49
     MISSING_CAMERA = 50
+    UNSTAMPED = 51
     # Refusals of a chunk, at the server's egress or at the executor's ingress
     REJECTED_ROWS = 60
     REJECTED_COLUMNS = 61
@@ -52,6 +53,7 @@ class Reason(IntEnum):
     WRONG_SESSION = 64
     WRONG_EPISODE = 65
     WRONG_EPOCH = 66
+    REJECTED_LIMITS = 67
     # A code that this version does not know
     UNKNOWN_REASON = 99
 

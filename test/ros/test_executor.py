@@ -239,7 +239,7 @@ def test_commands_are_in_the_message_type_that_was_asked_for(graph: Graph, kind:
     graph.node.create_subscription(message, f'/r0/{topic}', seen.append, qos.COMMAND)
     graph.run(
         'robots_main', '--robot', ROBOT, '--ros-args',
-        '-p', f'command_type:={kind}', '-p', f'command_topic:={topic}',
+        '-p', f'command_types:=[{kind}]', '-p', f'command_topics:=[{topic}]',
     )  # fmt: skip
     graph.until(lambda: seen, 'commands come')
     values = seen[0].points[0].positions if kind == 'joint_trajectory' else seen[0].data

@@ -39,6 +39,7 @@ class ExecutorPhase(IntEnum):
     REGISTERING = 0
     HOLDING = 1
     RUNNING = 2
+    STOPPED = 3
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,6 +68,18 @@ class RobotReport:
     handoff_violations: int = 0
     overfrozen_steps: int = 0
     commitment_steps: int = 0
+    execution_mode: str = 'rtc'
+    minimum_period_ns: int = 0
+    budget_ns: int = 0
+    budget_reason: str = ''
+    superseded: int = 0
+    trigger_misses: int = 0
+    overruns: int = 0
+    skipped_steps: int = 0
+    handoff_jump: float = 0.0
+    handoff_jump_max: float = 0.0
+    motion: float = 0.0
+    hold: str = ''
     latency_p50_ns: int = 0
     latency_p99_ns: int = 0
     reasons: Counter[Reason] = field(default_factory=Counter)

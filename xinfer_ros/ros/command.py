@@ -25,10 +25,10 @@ class CommandPublisher:
     """
 
     def __init__(self, node: Any, config: ExecutorConfig) -> None:
-        self._as_trajectory = config.command_type == 'joint_trajectory'
+        self._as_trajectory = config.command_types[0] == 'joint_trajectory'
         self._spacing_ns = round(config.keyframe_spacing_s * 1e9)
         kind = JointTrajectory if self._as_trajectory else Float64MultiArray
-        self._publisher = node.create_publisher(kind, config.command_topic, qos.COMMAND)
+        self._publisher = node.create_publisher(kind, config.command_topics[0], qos.COMMAND)
         self._held: Rows | None = None
         self.joint_names: tuple[str, ...] = ()
 

@@ -224,7 +224,9 @@ _REPORT_FIELDS = (
     'robot_id', 'session', 'epoch', 'episode', 'executed_steps', 'queued_steps', 'ticks',
     'starved_ticks', 'requests', 'chunks', 'on_time', 'unanswered', 'misaddressed',
     'latency_p50_ns', 'latency_p99_ns', 'degraded_chunks', 'handoff_violations',
-    'overfrozen_steps', 'commitment_steps',
+    'overfrozen_steps', 'commitment_steps', 'execution_mode', 'minimum_period_ns', 'budget_ns',
+    'budget_reason', 'superseded', 'trigger_misses', 'overruns', 'skipped_steps', 'handoff_jump',
+    'handoff_jump_max', 'motion', 'hold',
 )  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings as ROS parameters: declared from config.py, with description and bounds."""
+"""Settings as ROS parameters: declared from config/, with description and bounds."""
 
 from dataclasses import fields
 from typing import Any

@@ -122,7 +122,7 @@ def resolve(
     """
     Return the settings of a node: defaults, then files in order, then overrides; the last wins.
 
-    :param kind: the settings' class of config.py
+    :param kind: the settings' class of config/
     :param node: name with namespace
     :param paths: parameter files
     :param overrides: values given on the command line

@@ -70,7 +70,7 @@ def node_settings(
     """
     Return the arguments and settings of a process with a single node.
 
-    :param kind: the settings' class of config.py
+    :param kind: the settings' class of config/
     :param argv: without the program's name
     :param name: node name unless remapped
     :param namespace: node namespace unless remapped
