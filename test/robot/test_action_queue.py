@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.robot import action_queue
 from xinfer_ros.robot.action_queue import ActionQueue, QueuedRow, handoff_row
+from xinfer_ros.robot.limits import RowLimits
 
 from .driven_robot import numbered_rows
 
@@ -94,7 +95,7 @@ def test_concurrent_pop_and_merge_neither_repeat_nor_skip_a_row() -> None:
 
 operations = st.lists(
     st.one_of(
-        st.tuples(st.just('pop'), st.integers(1, 9), st.just(0)),
+        st.tuples(st.just('pop'), st.integers(1, 9), st.integers(0, 3)),
         st.tuples(st.just('merge'), st.integers(-12, 4), st.integers(0, 12)),
         st.tuples(st.just('clear'), st.just(0), st.just(0)),
         st.tuples(st.just('snapshot'), st.just(0), st.just(0)),
@@ -109,15 +110,20 @@ def test_queue_behaves_like_a_list_of_steps(sequence: list[tuple[str, int, int]]
     """The model is the list of (step, chunk) still to be executed, and the steps executed."""
     queue = ActionQueue(2)
     waiting: list[tuple[int, int]] = []
-    executed = 0
+    executed, seam = 0, False
     for number, (operation, first, second) in enumerate(sequence):
         if operation == 'pop':
             for _ in range(first):
-                row = queue.pop()
+                row = queue.pop(second)
                 if not waiting:
                     assert row is None
                     continue
                 assert row is not None
+                assert row.skipped_steps == min(second, len(waiting) - 1)
+                assert row.is_seam is seam
+                seam = False
+                del waiting[: row.skipped_steps]
+                executed += row.skipped_steps
                 step, chunk = waiting.pop(0)
                 assert (row.step, tuple(row.values)) == (step, (step, chunk))
                 assert step == executed
@@ -126,7 +132,10 @@ def test_queue_behaves_like_a_list_of_steps(sequence: list[tuple[str, int, int]]
             start = executed + first
             rows = numbered_rows(start, second, chunk=number)
             if start <= executed < start + second:
-                assert queue.merge(start, rows) == executed - start
+                handoff = queue.merge(start, rows)
+                assert handoff.row == executed - start
+                assert [tuple(row) for row in handoff.replaced.tolist()] == waiting
+                seam = True
                 waiting = [(step, number) for step in range(executed, start + second)]
             else:
                 with pytest.raises(Rejected) as caught:
@@ -134,7 +143,7 @@ def test_queue_behaves_like_a_list_of_steps(sequence: list[tuple[str, int, int]]
                 assert caught.value.reason is Reason.STALE_CHUNK
         elif operation == 'clear':
             queue.clear()
-            waiting = []
+            waiting, seam = [], False
         else:
             steps, leftover = queue.snapshot()
             assert steps == executed
@@ -182,7 +191,7 @@ def test_clearing_forgets_rows_but_not_the_executed_steps() -> None:
     queue.clear()
     assert len(queue) == 0
     assert queue.executed_steps == 3
-    assert queue.merge(3, numbered_rows(3, 5)) == 0
+    assert queue.merge(3, numbered_rows(3, 5)).row == 0
 
 
 def test_leftover_is_a_copy() -> None:
@@ -193,3 +202,54 @@ def test_leftover_is_a_copy() -> None:
     row = queue.pop()
     assert row is not None
     assert row.values.tolist() == [0, 0]
+
+
+def test_a_chunk_longer_than_a_queue_is_refused() -> None:
+    queue = ActionQueue(1)
+    with pytest.raises(Rejected, match='a queue holds 4096') as caught:
+        queue.merge(0, np.zeros((action_queue.MAX_QUEUED_STEPS + 1, 1), np.float32))
+    assert caught.value.reason is Reason.REJECTED_ROWS
+
+
+def _limited() -> ActionQueue:
+    none = np.full(2, np.inf)
+    limits = RowLimits(
+        joint_names=('a', 'b'), lower=-none, upper=none, velocity=none,
+        step=np.array([2.0, np.inf]),
+    )  # fmt: skip
+    return ActionQueue(2, limits=limits, keyframe_spacing_ns=30_000_000)
+
+
+def test_a_chunk_whose_seam_is_too_wide_is_refused_whole() -> None:
+    """The step from the row executed last to the first of the new chunk counts as any other."""
+    queue = _limited()
+    queue.merge(0, numbered_rows(0, 10, chunk=1))
+    for _ in range(3):
+        queue.pop()
+    with pytest.raises(Rejected, match='row 0 moves a by 3') as caught:
+        queue.merge(3, numbered_rows(5, 10, chunk=2))
+    assert caught.value.reason is Reason.REJECTED_LIMITS
+    assert queue.snapshot()[1][:, 0].tolist() == [3, 4, 5, 6, 7, 8, 9]
+    assert queue.merge(3, numbered_rows(4, 10, chunk=2)).row == 0
+
+
+def test_rows_that_are_over_do_not_count_against_a_chunk() -> None:
+    queue = _limited()
+    queue.merge(0, numbered_rows(0, 10))
+    for _ in range(3):
+        queue.pop()
+    rows = numbered_rows(0, 10, chunk=2)
+    rows[0] = 100.0
+    assert queue.merge(0, rows).row == 3
+
+
+def test_a_robot_at_rest_starts_from_where_it_is_measured() -> None:
+    """CQ-01's kind: the first row after a standstill must not be far from the arm."""
+    queue = _limited()
+    at_rest = np.array([10.0, 0.0], np.float32)
+    with pytest.raises(Rejected, match='row 0 moves a by 10'):
+        queue.merge(0, numbered_rows(0, 10), at_rest)
+    assert queue.merge(0, numbered_rows(9, 10), at_rest).row == 0
+    while queue.pop() is not None:
+        pass
+    assert queue.merge(10, numbered_rows(11, 5), at_rest).row == 0  # and not from 18, held before

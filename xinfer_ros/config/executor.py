@@ -131,7 +131,7 @@ class ExecutorConfig:
         1, 'least d, if it is measured', unit='steps', low=0, high=1000
     )
     max_commitment_steps: int = setting(
-        1000, 'largest d, stronger than the least; the server has a limit of its own', unit='steps',
+        1000, 'largest d, stronger than the least; the server has its own limit', unit='steps',
         low=0, high=1000,
     )  # fmt: skip
     refusal_backoff_s: float = setting(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows that a robot has still to execute, and the one rule by which a new chunk takes over."""
+"""The rows that a robot has still to execute, and the one way in which a new chunk takes over."""
 
 import threading
 from dataclasses import dataclass
@@ -8,6 +8,10 @@ import numpy as np
 
 from xinfer_ros.core.chunk import Rows
 from xinfer_ros.errors import Reason, Rejected
+from xinfer_ros.robot.limits import RowLimits
+from xinfer_ros.robot.merge_rule import MergeRule, Replacement
+
+MAX_QUEUED_STEPS = 4096
 
 
 def handoff_row(start_step: int, num_rows: int, executed_steps: int) -> int:
@@ -37,54 +41,111 @@ class QueuedRow:
     """
     One row taken from the queue.
 
-    :param step: its index since the executor began, strictly rising by one [steps]
+    :param step: its index since the executor began, strictly rising [steps]
     :param values: ``(num_joints,)`` float32
+    :param is_seam: whether it is the first one of a chunk that has taken over
+    :param skipped_steps: rows before it that were left out [steps]
     """
 
     step: int
     values: Rows
+    is_seam: bool = False
+    skipped_steps: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handoff:
+    """
+    How a chunk took over.
+
+    :param row: of the chunk, the one that is executed first
+    :param replaced: ``(queued, num_joints)``, the leftover in whose place it came
+    """
+
+    row: int
+    replaced: Rows
 
 
 class ActionQueue:
     """
     Rows to be executed, oldest first; each row is taken exactly once and none is skipped twice.
 
-    Linearisable: ``pop``, ``merge``, ``snapshot`` and ``clear`` may be called from any thread.
+    Linearisable: ``pop``, ``merge``, ``snapshot`` and ``clear`` may be called from any thread. A
+    chunk that is refused changes nothing.
 
     :param num_joints: width of a row
+    :param rule: what is played of a new chunk and older ones
+    :param limits: what every row to be played, and the step to the first one, must keep
+    :param keyframe_spacing_ns: spacing of rows, Delta; for the limits [ns]
     """
 
-    def __init__(self, num_joints: int) -> None:
+    def __init__(
+        self,
+        num_joints: int,
+        rule: MergeRule | None = None,
+        limits: RowLimits | None = None,
+        keyframe_spacing_ns: int = 1,
+    ) -> None:
         self._lock = threading.Lock()
+        self._rule = rule if rule is not None else Replacement()
+        self._limits, self._keyframe_spacing_ns = limits, keyframe_spacing_ns
         self._empty: Rows = np.zeros((0, num_joints), np.float32)
         self._rows = self._empty
         self._next = 0
         self._executed_steps = 0
+        self._is_seam = False
+        self._before: Rows | None = None  # the row executed last
 
-    def pop(self) -> QueuedRow | None:
-        """Take the next row; None, and no step is counted, if there is none."""
+    def pop(self, skip_steps: int = 0) -> QueuedRow | None:
+        """
+        Take the next row; None, and no step is counted, if there is none.
+
+        :param skip_steps: rows to leave out before it; they count as consumed, and the last
+            queued row is never left out [steps]
+        """
         with self._lock:
-            if self._next >= len(self._rows):
+            queued = len(self._rows) - self._next
+            if queued == 0:
                 return None
-            row = QueuedRow(step=self._executed_steps, values=self._rows[self._next])
+            skipped = min(skip_steps, queued - 1)
+            self._next += skipped
+            self._executed_steps += skipped
+            row = QueuedRow(
+                step=self._executed_steps,
+                values=self._rows[self._next],
+                is_seam=self._is_seam,
+                skipped_steps=skipped,
+            )
             self._next += 1
             self._executed_steps += 1
+            self._is_seam, self._before = False, row.values
             return row
 
-    def merge(self, start_step: int, rows: Rows) -> int:
+    def merge(self, start_step: int, rows: Rows, at_rest: Rows | None = None) -> Handoff:
         """
-        Let a new chunk take over: the old one's rest is dropped, consumed rows are skipped.
+        Let a new chunk take over at the next row; consumed rows are left out.
 
         :param start_step: executed steps at the observation that the chunk answers [steps]
         :param rows: ``(H, num_joints)`` float32; not copied, must not be written to afterwards
-        :returns: the row of the chunk that is executed first
-        :raises Rejected: STALE_CHUNK, and the queue stays as it was
+        :param at_rest: ``(num_joints,)`` measured positions: from where a robot without queued
+            rows starts, if limits are to be kept
+        :raises Rejected: STALE_CHUNK, REJECTED_ROWS or REJECTED_LIMITS; the queue stays as it was
         """
+        if len(rows) > MAX_QUEUED_STEPS:
+            raise Rejected(
+                Reason.REJECTED_ROWS, f'{len(rows)} rows; a queue holds {MAX_QUEUED_STEPS}'
+            )
         with self._lock:
             row = handoff_row(start_step, len(rows), self._executed_steps)
-            self._rows = rows
-            self._next = row
-            return row
+            replaced = self._rows[self._next :]
+            before = self._before if len(replaced) or at_rest is None else at_rest
+            played = self._rule.merged(start_step, rows, row)
+            if self._limits is not None:
+                self._limits.check(played, before, self._keyframe_spacing_ns, first_row=row)
+            self._rule.take(start_step, rows)
+            self._rows = played
+            self._next, self._is_seam = 0, True
+            return Handoff(row=row, replaced=replaced)
 
     def snapshot(self) -> tuple[int, Rows]:
         """Return the executed steps and the leftover, ``(queued, num_joints)``, of one instant."""
@@ -94,8 +155,9 @@ class ActionQueue:
     def clear(self) -> None:
         """Forget every queued row, as a new episode demands; executed steps go on."""
         with self._lock:
-            self._rows = self._empty
-            self._next = 0
+            self._rule.clear()
+            self._rows, self._before = self._empty, None
+            self._next, self._is_seam = 0, False
 
     @property
     def executed_steps(self) -> int:

@@ -215,7 +215,7 @@ class ChunkExecutor:
                     f'rows are {answer.keyframe_spacing_ns} ns apart, '
                     f'this robot plays one every {settings.keyframe_spacing_ns} ns',
                 )
-            row = self._queue.merge(answer.start_step, answer.rows[:, columns])
+            row = self._queue.merge(answer.start_step, answer.rows[:, columns]).row
         except Rejected as refusal:
             return refusal.reason, refusal.detail
         self._count_handoff(answer, row)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread in which robots tick: fixed instants on the steady clock, apart from the network."""
+"""The thread in which robots tick: fixed instants, apart from the network."""
 
 import heapq
 import logging
@@ -17,19 +17,30 @@ class ControlLoop:
     """
     Calls tasks at the instants that they ask for, all in one thread.
 
-    A task gets the present time [ns] and returns when it wants to be called next, None for never.
-    An exception in a task ends the loop: ``failure`` holds it, and the owner must end the process.
+    A task gets the present time [ns] and returns when it wants to be called next, None for never;
+    ``wake`` calls all of them sooner. An exception in a task ends the loop: ``failure`` holds it,
+    and the owner must end the process.
 
     :param clock: the steady clock
     :param tasks: called for the first time when the loop starts
     :param failed: called in the loop's thread when a task has raised
+    :param prepare: called once in the loop's thread, before the first task
     """
 
-    def __init__(self, clock: Clock, tasks: Sequence[Task], failed: Callable[[], None]) -> None:
-        self._clock, self._failed = clock, failed
-        self._due: list[tuple[int, int]] = [(0, index) for index in range(len(tasks))]
+    def __init__(
+        self,
+        clock: Clock,
+        tasks: Sequence[Task],
+        failed: Callable[[], None],
+        prepare: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._clock, self._failed, self._prepare = clock, failed, prepare
         self._tasks = list(tasks)
-        self._closing = threading.Event()
+        self._due: list[tuple[int, int]] = []
+        self._closing = False
+        self._is_woken = False
+        self._wakeup = threading.Event()
+        self._next_ns: int | None = None
         self.failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name='control', daemon=True)
 
@@ -37,31 +48,59 @@ class ControlLoop:
         """Start the thread."""
         self._thread.start()
 
+    def wake(self) -> None:
+        """Call every task now, as when the clock that it follows has moved; from any thread."""
+        self._is_woken = True
+        self._wakeup.set()
+
     def close(self) -> None:
         """End the thread after the task in execution."""
-        self._closing.set()
+        self._closing = True
+        self._wakeup.set()
         self._thread.join()
+
+    def lateness_ns(self, now_ns: int) -> int:
+        """Return for how long a task has been due that has not ended yet [ns]; any thread."""
+        due_ns = self._next_ns
+        return max(now_ns - due_ns, 0) if due_ns is not None else 0
 
     def _run(self) -> None:
         try:
-            while self._due and not self._closing.is_set():
-                due_ns, index = self._due[0]
-                wait_ns = due_ns - self._clock.now_ns()
-                if wait_ns > 0 and self._closing.wait(wait_ns / 1e9):
-                    return
-                following = self._tasks[index](self._clock.now_ns())
-                heapq.heappop(self._due)
-                if following is not None:
-                    heapq.heappush(self._due, (following, index))
+            self._prepare()
+            now_ns = self._clock.now_ns()
+            self._due = [(now_ns, index) for index in range(len(self._tasks))]
+            while self._due and not self._closing:
+                self._step()
         except Exception as error:
             log.exception('the control loop ends')
             self.failure = error
             self._failed()
+        finally:
+            self._next_ns = None
+
+    def _step(self) -> None:
+        """Wait for the task that is due first and call it, or be woken."""
+        if self._is_woken:
+            self._is_woken = False
+            now_ns = self._clock.now_ns()
+            self._due = [(now_ns, index) for index in range(len(self._tasks))]
+        due_ns, index = self._due[0]
+        self._next_ns = due_ns
+        wait_ns = due_ns - self._clock.now_ns()
+        if wait_ns > 0 and self._wakeup.wait(wait_ns / 1e9):
+            self._wakeup.clear()
+            return
+        following = self._tasks[index](self._clock.now_ns())
+        heapq.heappop(self._due)
+        if following is not None:
+            heapq.heappush(self._due, (following, index))
 
 
 class TickRate:
     """
-    Evenly spaced instants; missed ones are skipped and counted, time is never stretched.
+    Evenly spaced instants of any clock; missed ones are counted, time is never stretched.
+
+    The grid is kept through late ticks and stalls; a clock that jumps back starts a new one.
 
     :param spacing_ns: time between two ticks [ns]
     """
@@ -69,21 +108,30 @@ class TickRate:
     def __init__(self, spacing_ns: int) -> None:
         self._spacing_ns = spacing_ns
         self._due_ns: int | None = None
+        self.instant_ns = 0
         self.overruns = 0
 
-    def instant(self, now_ns: int) -> int:
-        """
-        Return when the present tick was due [ns]; periods counted from it do not drift.
+    @property
+    def due_ns(self) -> int:
+        """Return when the next tick is due [ns], 0 before the first."""
+        return self._due_ns if self._due_ns is not None else 0
 
-        After a stall it is at most one spacing ago, since what is asked now leaves now.
-        """
-        due_ns = now_ns if self._due_ns is None else self._due_ns
-        return max(due_ns, now_ns - self._spacing_ns)
+    def is_due(self, now_ns: int) -> bool:
+        """Return whether a tick is due, or the clock has jumped back behind the last one."""
+        if self._due_ns is None:
+            return True
+        return now_ns >= self._due_ns or self._due_ns - now_ns > self._spacing_ns
 
-    def following(self, now_ns: int) -> int:
-        """Return the next tick after the one of now [ns]."""
-        due_ns = (now_ns if self._due_ns is None else self._due_ns) + self._spacing_ns
-        late = (now_ns - due_ns) // self._spacing_ns + 1 if now_ns >= due_ns else 0
-        self.overruns += late
-        self._due_ns = due_ns + late * self._spacing_ns
-        return self._due_ns
+    def begin(self, now_ns: int) -> int:
+        """
+        Begin the tick of now; ``instant_ns`` is when it was due, ``due_ns`` the next one.
+
+        :returns: ticks that were missed since the last one
+        """
+        if self._due_ns is None or self._due_ns - now_ns > self._spacing_ns:
+            self._due_ns = now_ns
+        missed = max(now_ns - self._due_ns, 0) // self._spacing_ns
+        self.overruns += missed
+        self.instant_ns = self._due_ns + missed * self._spacing_ns
+        self._due_ns = self.instant_ns + self._spacing_ns
+        return missed

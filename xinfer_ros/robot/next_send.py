@@ -32,7 +32,7 @@ class NextSend:
     """
 
     def __init__(self, minimum_period_ns: int, backoff_ns: int) -> None:
-        self._minimum_period_ns = minimum_period_ns
+        self.minimum_period_ns = minimum_period_ns  # may change between requests
         self._backoff_ns = backoff_ns
         self._not_before_ns: int | None = None
         self._in_flight: InFlight | None = None
@@ -56,7 +56,7 @@ class NextSend:
     def sent(self, request: InFlight) -> None:
         """Note that a request has left; it is the one in flight."""
         self._in_flight = request
-        self._not_before_ns = request.sent_ns + self._minimum_period_ns
+        self._not_before_ns = request.sent_ns + self.minimum_period_ns
 
     def set_budget(self, budget_ns: int) -> None:
         """Change the response budget of the request in flight [ns]."""
