@@ -9,8 +9,9 @@ from xinfer_ros.core.chunk import Answer, Rows
 from xinfer_ros.core.clock import SimulatedClock
 from xinfer_ros.errors import Reason
 from xinfer_ros.robot.action_queue import QueuedRow
-from xinfer_ros.robot.chunk_executor import ChunkExecutor, RequestDraft
+from xinfer_ros.robot.chunk_executor import ChunkExecutor
 from xinfer_ros.robot.executor_settings import ExecutorSettings
+from xinfer_ros.robot.request_ledger import RequestDraft
 from xinfer_ros.robot.session import Grant
 
 MS = 1_000_000
@@ -97,3 +98,10 @@ class DrivenRobot:
     def steps(self, num_ticks: int) -> list[float]:
         """Run control ticks; return the step that each executed row says it is for."""
         return [float(row.values[0]) for row in self.tick(num_ticks) if row is not None]
+
+
+def moving_robot(queued: int = 50, **changes: Any) -> DrivenRobot:
+    """Return a robot that has just received its first chunk."""
+    robot = DrivenRobot(**changes)
+    assert robot.answer(robot.ask_when_due(), numbered_rows(0, queued)) is Reason.OK
+    return robot

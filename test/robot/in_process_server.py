@@ -16,7 +16,7 @@ from xinfer_ros.engine.robots import PROTOCOL_VERSION, Registration, Robot, Robo
 from xinfer_ros.engine.slot_writer import write_slot
 from xinfer_ros.engine.validation import check_observation
 from xinfer_ros.models.adapter import StagedModel
-from xinfer_ros.robot.chunk_executor import RequestDraft
+from xinfer_ros.robot.request_ledger import RequestDraft
 from xinfer_ros.robot.session import Grant
 
 EPOCH = 3

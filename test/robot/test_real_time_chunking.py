@@ -10,7 +10,7 @@ from xinfer_ros.core.chunk import Answer
 from xinfer_ros.core.contract import CameraSpec, ModelContract
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.models.echo import EchoModel
-from xinfer_ros.robot.chunk_executor import RequestDraft
+from xinfer_ros.robot.request_ledger import RequestDraft
 
 from .driven_robot import DrivenRobot
 from .in_process_server import InProcessServer, observation_of

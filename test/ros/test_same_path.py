@@ -25,7 +25,7 @@ from xinfer_ros.episodes.bag import RecordedMessage, read_recording, shipped_bag
 from xinfer_ros.errors import Reason
 from xinfer_ros.models.registry import make_model
 from xinfer_ros.msg import Observation as ObservationMsg
-from xinfer_ros.robot.chunk_executor import RequestDraft
+from xinfer_ros.robot.request_ledger import RequestDraft
 from xinfer_ros.ros import convert
 
 from .graph import EPISODES, Graph

@@ -18,8 +18,9 @@ from xinfer_ros.core.chunk import Answer, ServerTimes
 from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.msg import ActionChunk, Budget, Observation
-from xinfer_ros.robot.chunk_executor import ChunkExecutor, RequestDraft
+from xinfer_ros.robot.chunk_executor import ChunkExecutor
 from xinfer_ros.robot.executor_settings import ExecutorSettings
+from xinfer_ros.robot.request_ledger import RequestDraft
 from xinfer_ros.robot.session import Grant
 from xinfer_ros.ros import convert
 

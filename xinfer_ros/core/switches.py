@@ -44,11 +44,14 @@ def switch_amplitudes(values: Values, ranges: Amplitudes | None = None) -> Ampli
     """
     if len(values) < 2:
         return np.full(values.shape[1], np.inf)
-    covered = np.ptp(values, axis=0).astype(np.float64)
+    covered = (values.max(axis=0) - values.min(axis=0)).astype(np.float64)
     if ranges is not None:
         covered = np.where(np.isnan(ranges), covered, ranges)
-    tremble = NOISE_ROWS * np.median(np.abs(np.diff(values, axis=0)), axis=0)
-    return np.asarray(np.maximum(np.maximum(SHARE * covered, tremble), LEAST_AMPLITUDE))
+    changes = np.sort(np.abs(values[1:] - values[:-1]), axis=0)
+    typical = changes[(len(changes) - 1) // 2]
+    least = np.maximum(NOISE_ROWS * typical, LEAST_AMPLITUDE)
+    amplitudes: Amplitudes = np.maximum(SHARE * covered, least)
+    return amplitudes
 
 
 def find_switches(values: Values, amplitudes: Amplitudes) -> list[Switch]:
@@ -65,7 +68,7 @@ def find_switches(values: Values, amplitudes: Amplitudes) -> list[Switch]:
     """
     if not len(values):
         return []
-    moved = np.ptp(values, axis=0) >= amplitudes
+    moved = values.max(axis=0) - values.min(axis=0) >= amplitudes
     found = [
         switch
         for column in np.flatnonzero(moved).tolist()
@@ -79,10 +82,13 @@ def _of_joint(values: list[float], amplitude: float, column: int) -> Iterator[Sw
     lowest = highest = values[0]
     rose: bool | None = None
     for row, value in enumerate(values):
-        lowest, highest = min(lowest, value), max(highest, value)
-        if rose is not True and value - lowest >= amplitude:
+        if value < lowest:
+            lowest = value
+        if value > highest:
+            highest = value
+        if value - lowest >= amplitude and rose is not True:
             rose, highest = True, value
-        elif rose is not False and highest - value >= amplitude:
+        elif highest - value >= amplitude and rose is not False:
             rose, lowest = False, value
         else:
             continue

@@ -2,35 +2,26 @@
 """The robot side of the loop: which row is next, when to ask, and which answers to believe."""
 
 import threading
-from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from xinfer_ros.core.chunk import Answer, Rows, check_rows, columns_by_name
+from xinfer_ros.core.chunk import Answer, Rows
 from xinfer_ros.core.metrics import ExecutorPhase, LatencyWindow, RobotReport
-from xinfer_ros.core.request import check_budget
 from xinfer_ros.errors import Reason, Rejected
-from xinfer_ros.robot.action_queue import ActionQueue, QueuedRow
+from xinfer_ros.robot.action_queue import ActionQueue, Handoff, QueuedRow
+from xinfer_ros.robot.budgets.budget_source import BudgetContext, BudgetWish
+from xinfer_ros.robot.budgets.planner import PlannerBudget
+from xinfer_ros.robot.budgets.tightest import TightestBudget
+from xinfer_ros.robot.chunk_ingress import ChunkIngress
 from xinfer_ros.robot.commitment import CommitmentEstimator
+from xinfer_ros.robot.execution_mode import ExecutionMode
 from xinfer_ros.robot.executor_settings import ExecutorSettings
+from xinfer_ros.robot.motion_log import MotionLog
 from xinfer_ros.robot.next_send import InFlight, NextSend
+from xinfer_ros.robot.request_ledger import RequestDraft, RequestLedger
+from xinfer_ros.robot.sensed import Sensed
 from xinfer_ros.robot.session import Grant, SessionKeeper
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestDraft:
-    """An observation's part that the executor decides; the node adds pictures, state and task."""
-
-    session: int
-    episode: int
-    request_id: int
-    executed_steps: int
-    leftover: Rows
-    commitment_steps: int
-    budget_ns: int
-    minimum_period_ns: int
 
 
 class ChunkExecutor:
@@ -43,25 +34,27 @@ class ChunkExecutor:
     def __init__(self, settings: ExecutorSettings) -> None:
         self._settings = settings
         self._lock = threading.RLock()
-        self._queue = ActionQueue(len(settings.joint_names))
-        self._next_send = NextSend(settings.minimum_period_ns, settings.backoff_ns)
-        self._budget_ns = settings.budget_ns
-        self._episode = 0
-        self._moving = False  # ticks before the first row of an episode are not starved
-        self._last_request_id = 0
-        self._last_accepted_id = 0
-        self._given_up: deque[int] = deque(maxlen=256)
-        self._latency = LatencyWindow()
+        num_joints, spacing_ns = len(settings.joint_names), settings.keyframe_spacing_ns
+        self._queue = ActionQueue(num_joints, settings.merge_rule(), settings.limits, spacing_ns)
+        self._ledger = RequestLedger(NextSend(settings.minimum_period_ns, settings.backoff_ns))
+        self._planner = PlannerBudget()
+        sources = (*settings.budget_sources, self._planner)
+        self._budget = TightestBudget(sources, settings.budget_ns)
+        self._wish = BudgetWish(budget_ns=settings.budget_ns, reason='')
+        self._log = MotionLog(~settings.discrete, spacing_ns)
         self._commitment: CommitmentEstimator | None = None  # None: fixed
         if settings.commitment_margin_steps is not None:
             self._commitment = CommitmentEstimator(
-                settings.keyframe_spacing_ns,
-                settings.commitment_steps,
-                settings.commitment_margin_steps,
+                spacing_ns, settings.commitment_steps, settings.commitment_margin_steps
             )
+        self._episode = 0
+        self._moving = False  # ticks before the first row of an episode are not starved
+        self._due_since_ns: int | None = None
+        self._at_rest: Rows | None = None  # as measured at the request in flight
+        self._latency = LatencyWindow()
         self.last_refusal = ''
-        self._columns: dict[tuple[str, ...], npt.NDArray[np.intp]] = {}
-        self._report = RobotReport(robot_id=settings.robot_id)
+        self._ingress = ChunkIngress(settings.joint_names, spacing_ns)
+        self._report = RobotReport(robot_id=settings.robot_id, execution_mode=settings.mode.value)
         self.session = SessionKeeper()
 
     @property
@@ -69,29 +62,41 @@ class ChunkExecutor:
         """Return the robot's joints in its own order."""
         return self._settings.joint_names
 
-    def tick(self) -> QueuedRow | None:
-        """Take the row of this control tick; None means hold: there is no valid action."""
-        row = self._queue.pop()
+    def tick(self, skip_steps: int = 0) -> QueuedRow | None:
+        """
+        Take the row of this control tick; None means hold: there is no valid action.
+
+        :param skip_steps: rows to leave out, since as many ticks were missed [steps]
+        """
+        row = self._queue.pop(skip_steps)
         with self._lock:
             self._moving |= row is not None
             if self._moving:
                 self._report.ticks += 1
                 self._report.starved_ticks += row is None
+            if row is not None:
+                self._report.skipped_steps += row.skipped_steps
+                self._log.add(row)
         return row
 
     def request_is_due(self, now_ns: int) -> bool:
         """Return whether an observation should leave now; gives up a request that was lost."""
         with self._lock:
-            lost = self._next_send.give_up_if_lost(now_ns)
-            if lost is not None:
-                self._give_up(lost.request_id)
+            if self._ledger.give_up_if_lost(now_ns):
                 self.session.doubted()
-            return self.session.grant is not None and self._next_send.is_due(now_ns)
+            due = self._ledger.next_send.is_due(now_ns) and not self._waits_for_empty_queue()
+            if due and self._due_since_ns is None:
+                self._due_since_ns = now_ns
+            return due and self.session.grant is not None
 
-    def begin_request(self, now_ns: int) -> RequestDraft | None:
+    def _waits_for_empty_queue(self) -> bool:
+        return self._settings.mode is ExecutionMode.SYNC and len(self._queue) > 0
+
+    def begin_request(self, now_ns: int, sensed: Sensed | None = None) -> RequestDraft | None:
         """
         Fix what the next observation says of the queue, and count it as sent.
 
+        :param sensed: what the robot measures at this instant
         :returns: None if the session was lost in the meantime
         """
         with self._lock:
@@ -99,33 +104,54 @@ class ChunkExecutor:
             if grant is None:
                 return None
             executed_steps, leftover = self._queue.snapshot()
-            self._last_request_id += 1
-            self._report.requests += 1
-            self._next_send.sent(
-                InFlight(
-                    request_id=self._last_request_id,
-                    sent_ns=now_ns,
-                    budget_ns=self._budget_ns,
-                    executed_steps=executed_steps,
-                )
-            )
-            self.session.sent(now_ns)
-            self._report.commitment_steps = min(self._commitment_steps(grant), len(leftover))
+            tied = leftover if self._settings.mode is ExecutionMode.RTC else leftover[:0]
+            self._wish = self._wished(now_ns, leftover, sensed)
+            budget_ns = self._wish.budget_ns
+            self._count_send(now_ns, min(self._commitment_steps(grant, budget_ns), len(tied)))
+            self._at_rest = self._rest(sensed)
             return RequestDraft(
                 session=grant.session,
                 episode=self._episode,
-                request_id=self._last_request_id,
+                request_id=self._ledger.send(now_ns, budget_ns, executed_steps),
                 executed_steps=executed_steps,
-                leftover=leftover,
+                leftover=tied,
                 commitment_steps=self._report.commitment_steps,
-                budget_ns=self._budget_ns,
-                minimum_period_ns=self._settings.minimum_period_ns,
+                budget_ns=budget_ns,
+                minimum_period_ns=self._ledger.next_send.minimum_period_ns,
             )
 
-    def _commitment_steps(self, grant: Grant) -> int:
+    def _wished(self, now_ns: int, leftover: Rows, sensed: Sensed | None) -> BudgetWish:
+        context = BudgetContext(
+            now_ns=now_ns,
+            joint_names=self._settings.joint_names,
+            keyframe_spacing_ns=self._settings.keyframe_spacing_ns,
+            executed=self._log.rows(),
+            planned=leftover,
+            effort=None if sensed is None else sensed.effort,
+        )
+        return self._budget.wish(context)
+
+    def _rest(self, sensed: Sensed | None) -> Rows | None:
+        """Return the row that would keep the robot where it is."""
+        if sensed is None:
+            return None
+        still = self._settings.rows_are_velocities
+        return np.zeros_like(sensed.state) if still else sensed.state
+
+    def _commitment_steps(self, grant: Grant, budget_ns: int) -> int:
+        settings = self._settings
         if self._commitment is None:
-            return self._settings.commitment_steps
-        return self._commitment.steps(self._budget_ns, grant.max_commitment_steps)
+            return settings.commitment_steps
+        measured = self._commitment.steps(budget_ns, grant.max_commitment_steps)
+        return min(max(measured, settings.min_commitment_steps), settings.max_commitment_steps)
+
+    def _count_send(self, now_ns: int, commitment_steps: int) -> None:
+        due_ns = now_ns if self._due_since_ns is None else self._due_since_ns
+        self._report.trigger_misses += now_ns - due_ns >= self._settings.keyframe_spacing_ns
+        self._due_since_ns = None
+        self._report.requests += 1
+        self._report.commitment_steps = commitment_steps
+        self.session.sent(now_ns)
 
     def accept(self, answer: Answer, now_ns: int) -> Reason:
         """
@@ -138,26 +164,30 @@ class ChunkExecutor:
         with self._lock:
             try:
                 self._check_address(answer)
-                request = self._request_of(answer)
+                request = self._ledger.match(answer)
             except Rejected as refusal:
                 return self.refuse(refusal)
             reason, detail = answer.reason, answer.detail
             if reason is Reason.OK:
                 reason, detail = self._merge(answer)
             pace_ns = min(max(answer.ask_after_ns, 0), request.budget_ns)  # a server may be wrong
-            self._next_send.answered(now_ns, with_rows=reason is Reason.OK, ask_after_ns=pace_ns)
+            self._ledger.next_send.answered(
+                now_ns, with_rows=reason is Reason.OK, ask_after_ns=pace_ns
+            )
             if reason is not Reason.OK:
                 if reason is Reason.UNKNOWN_SESSION:
                     self.session.unknown()
                 return self.refuse(Rejected(reason, detail))
-            latency_ns = now_ns - request.sent_ns
-            self._latency.add(latency_ns)
-            if self._commitment is not None:
-                self._commitment.add(latency_ns)
-            self._last_accepted_id = answer.request_id
-            self._report.chunks += 1
-            self._report.on_time += latency_ns <= request.budget_ns
+            self._count_chunk(request, now_ns - request.sent_ns)
             return Reason.OK
+
+    def _count_chunk(self, request: InFlight, latency_ns: int) -> None:
+        self._ledger.accepted(request)
+        self._latency.add(latency_ns)
+        if self._commitment is not None:
+            self._commitment.add(latency_ns)
+        self._report.chunks += 1
+        self._report.on_time += latency_ns <= request.budget_ns
 
     def refuse(self, refusal: Rejected) -> Reason:
         """Count a message that is not taken in, and remember why for the log."""
@@ -172,7 +202,7 @@ class ChunkExecutor:
             foreign = answer.reason is Reason.OK and not self.session.was_ours(answer.session)
             self._report.misaddressed += foreign
             raise Rejected(Reason.WRONG_SESSION, f'session {answer.session} is not in force')
-        if answer.request_id > self._last_request_id or answer.episode > self._episode:
+        if not self._ledger.was_sent(answer.request_id) or answer.episode > self._episode:
             self._report.misaddressed += 1
             raise Rejected(Reason.WRONG_EPISODE, f'request {answer.request_id} was never sent')
         if answer.episode != self._episode:
@@ -180,53 +210,23 @@ class ChunkExecutor:
         if answer.reason is Reason.OK and answer.epoch != grant.epoch:
             raise Rejected(Reason.WRONG_EPOCH, f'epoch {answer.epoch} is over')
 
-    def _request_of(self, answer: Answer) -> InFlight:
-        request = self._next_send.in_flight
-        if request is not None and request.request_id == answer.request_id:
-            if answer.start_step != request.executed_steps:
-                raise Rejected(
-                    Reason.STALE_CHUNK,
-                    f'the chunk starts at step {answer.start_step}, '
-                    f'asked was from {request.executed_steps}',
-                )
-            return request
-        if answer.request_id == self._last_accepted_id:
-            raise Rejected(Reason.DUPLICATE_CHUNK, f'request {answer.request_id} was answered')
-        if answer.request_id in self._given_up:
-            self._given_up.remove(answer.request_id)  # too late, but not unanswered
-            self._report.unanswered -= 1
-        raise Rejected(Reason.STALE_CHUNK, f'request {answer.request_id} was given up')
-
-    def _give_up(self, request_id: int) -> None:
-        self._given_up.append(request_id)
-        self._report.unanswered += 1
-
     def _merge(self, answer: Answer) -> tuple[Reason, str]:
-        settings = self._settings
         try:
-            check_rows(answer.rows, len(answer.joint_names))
-            columns = self._columns.get(answer.joint_names)
-            if columns is None:
-                columns = columns_by_name(settings.joint_names, answer.joint_names)
-                self._columns = {answer.joint_names: columns}
-            if answer.keyframe_spacing_ns != settings.keyframe_spacing_ns:
-                raise Rejected(
-                    Reason.REJECTED_SPACING,
-                    f'rows are {answer.keyframe_spacing_ns} ns apart, '
-                    f'this robot plays one every {settings.keyframe_spacing_ns} ns',
-                )
-            row = self._queue.merge(answer.start_step, answer.rows[:, columns]).row
+            rows = self._ingress.rows(answer)
+            handoff = self._queue.merge(answer.start_step, rows, self._at_rest)
         except Rejected as refusal:
             return refusal.reason, refusal.detail
-        self._count_handoff(answer, row)
+        self._count_handoff(answer, handoff)
         return Reason.OK, ''
 
-    def _count_handoff(self, answer: Answer, row: int) -> None:
+    def _count_handoff(self, answer: Answer, handoff: Handoff) -> None:
         """Note whether the frozen rows of a chunk covered the time until it took over."""
-        frozen_steps = min(answer.frozen_steps, len(answer.rows))  # a server may be wrong
         self._report.degraded_chunks += answer.degraded
-        self._report.handoff_violations += row > frozen_steps
-        self._report.overfrozen_steps += max(frozen_steps - row, 0)
+        if self._settings.mode is not ExecutionMode.RTC:
+            return  # nothing was promised
+        frozen_steps = min(answer.frozen_steps, len(answer.rows))  # a server may be wrong
+        self._report.handoff_violations += handoff.row > frozen_steps
+        self._report.overfrozen_steps += max(frozen_steps - handoff.row, 0)
 
     def granted(self, grant: Grant, now_ns: int) -> None:
         """Take in a (renewed) registration; requests of another epoch are given up."""
@@ -235,9 +235,8 @@ class ChunkExecutor:
             self.session.granted(grant, now_ns)
             if self._commitment is not None and latest != grant:
                 self._commitment.begin_session()
-            if before != grant and self._next_send.in_flight is not None:
-                self._give_up(self._next_send.in_flight.request_id)
-                self._next_send.withdraw()
+            if before != grant:
+                self._ledger.give_up()
 
     def start_episode(self) -> int:
         """Start over with an empty queue, refuse what is in flight; return the episode."""
@@ -245,19 +244,25 @@ class ChunkExecutor:
             self._episode += 1
             self._moving = False
             self._queue.clear()
-            self._next_send.withdraw()
+            self._log.clear()
+            self._ledger.forget()
             return self._episode
 
-    def set_budget(self, budget_ns: int) -> None:
+    def supersede(self) -> None:
+        """Withdraw the request in flight, since the task has changed; the next leaves at once."""
+        with self._lock:
+            self._ledger.supersede()
+
+    def set_budget(self, budget_ns: int, source: str = '') -> None:
         """
         Set the response budget of the request in flight and of those to come [ns].
 
+        :param source: who asks for it and why
         :raises Rejected: REJECTED_BUDGET
         """
-        check_budget(budget_ns)
         with self._lock:
-            self._budget_ns = budget_ns
-            self._next_send.set_budget(budget_ns)
+            self._planner.replace(budget_ns, source)
+            self._ledger.next_send.set_budget(budget_ns)
 
     def report(self) -> RobotReport:
         """Return a copy of what this robot has seen so far."""
@@ -273,6 +278,14 @@ class ChunkExecutor:
                 episode=self._episode,
                 executed_steps=self._queue.executed_steps,
                 queued_steps=queued,
+                unanswered=self._ledger.unanswered,
+                superseded=self._ledger.superseded,
+                minimum_period_ns=self._ledger.next_send.minimum_period_ns,
+                budget_ns=self._wish.budget_ns,
+                budget_reason=self._wish.reason,
+                handoff_jump=self._log.handoff_jump,
+                handoff_jump_max=self._log.handoff_jump_max,
+                motion=self._log.motion,
                 latency_p50_ns=self._latency.percentile_ns(50),
                 latency_p99_ns=self._latency.percentile_ns(99),
                 reasons=self._report.reasons.copy(),

@@ -1,15 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot asks of its server."""
+"""What an executor of chunks needs to know of its robot and of what its operator wants."""
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from xinfer_ros.config import ExecutorConfig
+from xinfer_ros.robot.budgets.budget_source import BudgetSource
+from xinfer_ros.robot.budgets.registry import sources_from_config
+from xinfer_ros.robot.execution_mode import ExecutionMode
+from xinfer_ros.robot.joint_values import joints_matching
+from xinfer_ros.robot.limits import RowLimits
+from xinfer_ros.robot.merge_rule import MergeRule, Replacement, TemporalEnsemble
+from xinfer_ros.robot.urdf import UrdfLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorSettings:
     """
-    What a robot asks of its server.
+    What an executor of chunks needs to know.
 
     :param robot_id: unique in the fleet
     :param joint_names: the robot's joints in its own order
@@ -17,8 +27,16 @@ class ExecutorSettings:
     :param minimum_period_ns: ``TE`` [ns]
     :param backoff_ns: pause after a refusal [ns]
     :param commitment_steps: ``d``, or where it starts if it is measured [steps]
-    :param budget_ns: response budget ``b`` until a Budget says otherwise [ns]
+    :param budget_ns: response budget ``b`` if nothing else has one [ns]
     :param commitment_margin_steps: rows that ``d`` is more than was measured; None: ``d`` is fixed
+    :param min_commitment_steps: the least measured ``d`` [steps]
+    :param max_commitment_steps: the largest measured ``d``, stronger than the least [steps]
+    :param mode: how chunks follow each other
+    :param ensemble_decay: how much less a newer chunk weighs, in an ensemble
+    :param discrete_joints: those of ``joint_names`` that switch and are never blended
+    :param limits: what every row must keep; None: anything finite
+    :param budget_sources: what makes budgets beside the Budget topic
+    :param rows_are_velocities: and not positions
     """
 
     robot_id: str
@@ -29,13 +47,32 @@ class ExecutorSettings:
     commitment_steps: int
     budget_ns: int
     commitment_margin_steps: int | None = None
+    min_commitment_steps: int = 1
+    max_commitment_steps: int = 1000
+    mode: ExecutionMode = ExecutionMode.RTC
+    ensemble_decay: float = 0.01
+    discrete_joints: tuple[str, ...] = ()
+    limits: RowLimits | None = None
+    budget_sources: tuple[BudgetSource, ...] = ()
+    rows_are_velocities: bool = False
 
     @classmethod
     def from_config(
-        cls, config: ExecutorConfig, robot_id: str, joint_names: tuple[str, ...]
+        cls,
+        config: ExecutorConfig,
+        robot_id: str,
+        joint_names: tuple[str, ...],
+        urdf: UrdfLimits | None = None,
     ) -> 'ExecutorSettings':
-        """Return the settings of a node in integer nanoseconds."""
+        """
+        Return the settings of a node in integer nanoseconds.
+
+        :param joint_names: as the robot calls them
+        :param urdf: limits by joint, None if there is no URDF
+        :raises ConfigError: if a setting names a joint that the robot does not have
+        """
         is_measured = config.commitment == 'measured'
+        limits = RowLimits.from_config(config, joint_names, urdf)
         return cls(
             robot_id=robot_id,
             joint_names=joint_names,
@@ -45,4 +82,23 @@ class ExecutorSettings:
             commitment_steps=config.commitment_steps,
             budget_ns=round(config.response_budget_s * 1e9),
             commitment_margin_steps=config.commitment_margin_steps if is_measured else None,
+            min_commitment_steps=config.min_commitment_steps,
+            max_commitment_steps=config.max_commitment_steps,
+            mode=ExecutionMode(config.execution_mode),
+            ensemble_decay=config.ensemble_decay,
+            discrete_joints=joints_matching(config.discrete_joints, joint_names),
+            limits=limits,
+            budget_sources=sources_from_config(config, joint_names, limits),
+            rows_are_velocities=config.command_interface == 'velocity',
         )
+
+    @property
+    def discrete(self) -> npt.NDArray[np.bool_]:
+        """Return which joints switch, ``(num_joints,)``."""
+        return np.array([name in self.discrete_joints for name in self.joint_names], np.bool_)
+
+    def merge_rule(self) -> MergeRule:
+        """Return what is played of a new chunk and older ones."""
+        if self.mode is ExecutionMode.ENSEMBLE:
+            return TemporalEnsemble(self.ensemble_decay, self.discrete)
+        return Replacement()

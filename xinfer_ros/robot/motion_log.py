@@ -37,7 +37,8 @@ class MotionLog:
     def add(self, row: QueuedRow) -> None:
         """Take in a row that is executed now."""
         if row.is_seam and self._rows:
-            steps = np.abs(row.values - self._rows[-1])[self._continuous]
+            before = self._rows[-1].astype(np.float64)
+            steps = np.abs(row.values - before)[self._continuous]
             self.handoff_jump = float(steps.max(initial=0.0))
             self.handoff_jump_max = max(self.handoff_jump_max, self.handoff_jump)
         self._rows.append(row.values)

@@ -2,12 +2,27 @@
 """The requests that a robot has sent: which one is waited for, and which answers are believed."""
 
 from collections import deque
+from dataclasses import dataclass
 
-from xinfer_ros.core.chunk import Answer
+from xinfer_ros.core.chunk import Answer, Rows
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.robot.next_send import InFlight, NextSend
 
 _REMEMBERED = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestDraft:
+    """An observation's part that the executor decides; the node adds pictures, state and task."""
+
+    session: int
+    episode: int
+    request_id: int
+    executed_steps: int
+    leftover: Rows
+    commitment_steps: int
+    budget_ns: int
+    minimum_period_ns: int
 
 
 class RequestLedger:

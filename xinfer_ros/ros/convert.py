@@ -22,7 +22,7 @@ from xinfer_ros.msg import (
 )
 from xinfer_ros.msg import CameraFrame as CameraFrameMsg
 from xinfer_ros.msg import Observation as ObservationMsg
-from xinfer_ros.robot.chunk_executor import RequestDraft
+from xinfer_ros.robot.request_ledger import RequestDraft
 from xinfer_ros.srv import RegisterRobot
 
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Response budgets that follow what the robot is doing; see docs/budgets.md."""
