@@ -4,11 +4,15 @@
 import numpy as np
 import pytest
 
+from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.metrics import ExecutorPhase
 from xinfer_ros.errors import Reason, Rejected
+from xinfer_ros.robot.budgets.registry import sources_from_config
 from xinfer_ros.robot.chunk_executor import ChunkExecutor
+from xinfer_ros.robot.horizon import HorizonSettings
+from xinfer_ros.robot.sensed import Sensed
 
-from .driven_robot import MS, DrivenRobot, moving_robot, numbered_rows
+from .driven_robot import MS, TICK_NS, DrivenRobot, moving_robot, numbered_rows
 
 
 def test_refusal_is_counted_and_answered_with_a_pause() -> None:
@@ -122,3 +126,64 @@ def test_report_is_a_copy() -> None:
     report.chunks = 99
     assert robot.executor.report().reasons == {Reason.REJECTED_ROWS: 1}
     assert robot.executor.report().chunks == 0
+
+
+def test_the_tightest_source_makes_the_budget_and_says_why() -> None:
+    gripper = sources_from_config(
+        ExecutorConfig(budget_sources=('gripper',), keyframe_spacing_s=0.0333), ('arm', 'gripper')
+    )
+    robot = DrivenRobot(
+        ('arm', 'gripper'), budget_sources=gripper, discrete_joints=('gripper',),
+        minimum_period_ns=180 * MS,
+    )  # fmt: skip
+    rows = np.zeros((80, 2), np.float32)
+    rows[60:, 1] = 1.0  # switches two seconds from now
+    assert robot.ask_when_due().budget_ns == 180 * MS  # nothing is planned: no opinion
+    robot.executor.supersede()
+    robot.answer(robot.ask_when_due(), rows)
+    assert robot.ask_when_due().budget_ns == 400 * MS
+    assert robot.executor.report().budget_reason == 'gripper: no switch near'
+    robot.tick(35)
+    robot.executor.supersede()
+    assert robot.ask_when_due().budget_ns == 90 * MS
+    assert robot.executor.report().budget_reason == 'gripper: gripper switches in 0.87 s'
+
+
+def test_a_planner_is_one_source_among_others() -> None:
+    contact = sources_from_config(
+        ExecutorConfig(budget_sources=('contact',), contact_efforts=('*=5.0',)), ('a', 'b')
+    )
+    robot = moving_robot(budget_sources=contact)
+    robot.executor.set_budget(150 * MS, 'planner: insertion')
+    touching = Sensed(state=np.zeros(2, np.float32), effort=np.array([0.0, 9.0], np.float32))
+    free = Sensed(state=np.zeros(2, np.float32), effort=np.zeros(2, np.float32))
+    for sensed, budget_ms, why in (
+        (free, 150, 'planner: insertion'),
+        (touching, 90, 'contact: b at effort 9'),
+    ):
+        robot.clock.advance(200 * MS)
+        robot.tick(2)
+        draft = robot.executor.begin_request(robot.clock.now_ns(), sensed)
+        assert draft is not None
+        assert draft.budget_ns == budget_ms * MS
+        assert robot.executor.report().budget_reason == why
+
+
+def test_the_period_follows_what_chunks_say_within_its_bounds() -> None:
+    horizon = HorizonSettings(
+        shortest_ns=120 * MS, start_ns=180 * MS, longest_ns=360 * MS,
+        keyframe_spacing_ns=TICK_NS, compared=np.array([True, False]),
+    )  # fmt: skip
+    robot = DrivenRobot(horizon=horizon, commitment_steps=3)
+    periods = []
+    for number in range(40):
+        draft = robot.ask_when_due()
+        rows = numbered_rows(draft.executed_steps, 50)
+        rows[:, 0] += 30.0 * (number % 2) * (number > 20)  # from then on chunks contradict
+        robot.answer(draft, rows, frozen_steps=draft.commitment_steps)
+        robot.tick(4)
+        periods.append(robot.executor.report().minimum_period_ns // MS)
+    assert periods[0] == 180
+    assert max(periods) == 360
+    assert periods[-1] == 120
+    assert robot.ask_when_due().minimum_period_ns == 120 * MS

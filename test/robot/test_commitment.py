@@ -85,6 +85,16 @@ def test_commitment_is_at_least_one_row() -> None:
     assert estimator.steps(LONG_NS, None) == 1
 
 
+def test_commitment_stays_within_the_bounds_of_the_operator() -> None:
+    bounded = CommitmentEstimator(SPACING_NS, 6, 0, min_steps=3, max_steps=5)
+    assert bounded.steps(LONG_NS, None) == 5
+    for response_ms in (700, 50, 50):
+        bounded.add(response_ms * MS)
+    assert bounded.steps(LONG_NS, None) == 3
+    assert bounded.steps(LONG_NS, 2) == 2  # the server honours no more
+    assert bounded.steps(34 * MS, None) == 2  # an answer after its budget has failed anyway
+
+
 def test_first_response_of_every_session_is_left_out() -> None:
     """A server that starts anew is cold again; what was measured before counts on."""
     estimator = _estimator(0, (100,) * 5)

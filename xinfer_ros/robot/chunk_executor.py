@@ -4,8 +4,6 @@
 import threading
 from dataclasses import replace
 
-import numpy as np
-
 from xinfer_ros.core.chunk import Answer, Rows
 from xinfer_ros.core.metrics import ExecutorPhase, LatencyWindow, RobotReport
 from xinfer_ros.errors import Reason, Rejected
@@ -14,9 +12,9 @@ from xinfer_ros.robot.budgets.budget_source import BudgetContext, BudgetWish
 from xinfer_ros.robot.budgets.planner import PlannerBudget
 from xinfer_ros.robot.budgets.tightest import TightestBudget
 from xinfer_ros.robot.chunk_ingress import ChunkIngress
-from xinfer_ros.robot.commitment import CommitmentEstimator
 from xinfer_ros.robot.execution_mode import ExecutionMode
 from xinfer_ros.robot.executor_settings import ExecutorSettings
+from xinfer_ros.robot.horizon import HorizonAdaptation
 from xinfer_ros.robot.motion_log import MotionLog
 from xinfer_ros.robot.next_send import InFlight, NextSend
 from xinfer_ros.robot.request_ledger import RequestDraft, RequestLedger
@@ -42,11 +40,8 @@ class ChunkExecutor:
         self._budget = TightestBudget(sources, settings.budget_ns)
         self._wish = BudgetWish(budget_ns=settings.budget_ns, reason='')
         self._log = MotionLog(~settings.discrete, spacing_ns)
-        self._commitment: CommitmentEstimator | None = None  # None: fixed
-        if settings.commitment_margin_steps is not None:
-            self._commitment = CommitmentEstimator(
-                spacing_ns, settings.commitment_steps, settings.commitment_margin_steps
-            )
+        self._commitment = settings.commitment_estimator()  # None: fixed
+        self._horizon = None if settings.horizon is None else HorizonAdaptation(settings.horizon)
         self._episode = 0
         self._moving = False  # ticks before the first row of an episode are not starved
         self._due_since_ns: int | None = None
@@ -108,7 +103,9 @@ class ChunkExecutor:
             self._wish = self._wished(now_ns, leftover, sensed)
             budget_ns = self._wish.budget_ns
             self._count_send(now_ns, min(self._commitment_steps(grant, budget_ns), len(tied)))
-            self._at_rest = self._rest(sensed)
+            self._at_rest = (
+                None if sensed is None else sensed.rest(self._settings.rows_are_velocities)
+            )
             return RequestDraft(
                 session=grant.session,
                 episode=self._episode,
@@ -131,19 +128,11 @@ class ChunkExecutor:
         )
         return self._budget.wish(context)
 
-    def _rest(self, sensed: Sensed | None) -> Rows | None:
-        """Return the row that would keep the robot where it is."""
-        if sensed is None:
-            return None
-        still = self._settings.rows_are_velocities
-        return np.zeros_like(sensed.state) if still else sensed.state
-
     def _commitment_steps(self, grant: Grant, budget_ns: int) -> int:
         settings = self._settings
         if self._commitment is None:
             return settings.commitment_steps
-        measured = self._commitment.steps(budget_ns, grant.max_commitment_steps)
-        return min(max(measured, settings.min_commitment_steps), settings.max_commitment_steps)
+        return self._commitment.steps(budget_ns, grant.max_commitment_steps)
 
     def _count_send(self, now_ns: int, commitment_steps: int) -> None:
         due_ns = now_ns if self._due_since_ns is None else self._due_since_ns
@@ -217,6 +206,10 @@ class ChunkExecutor:
         except Rejected as refusal:
             return refusal.reason, refusal.detail
         self._count_handoff(answer, handoff)
+        if self._horizon is not None:
+            frozen_steps = answer.frozen_steps - handoff.row
+            self._horizon.observe(rows[handoff.row :], handoff.replaced, max(frozen_steps, 0))
+            self._adapt_period(self._horizon, len(rows))
         return Reason.OK, ''
 
     def _count_handoff(self, answer: Answer, handoff: Handoff) -> None:
@@ -227,6 +220,15 @@ class ChunkExecutor:
         frozen_steps = min(answer.frozen_steps, len(answer.rows))  # a server may be wrong
         self._report.handoff_violations += handoff.row > frozen_steps
         self._report.overfrozen_steps += max(frozen_steps - handoff.row, 0)
+
+    def _adapt_period(self, horizon: HorizonAdaptation, num_rows: int) -> None:
+        """Keep ``d <= s <= H - d`` for the commitment of the latest request."""
+        spacing_ns, promised = self._settings.keyframe_spacing_ns, self._report.commitment_steps
+        self._ledger.next_send.minimum_period_ns = horizon.period_ns(
+            self._wish.budget_ns <= self._settings.tight_budget_ns,
+            least_ns=promised * spacing_ns,
+            most_ns=(num_rows - promised) * spacing_ns,
+        )
 
     def granted(self, grant: Grant, now_ns: int) -> None:
         """Take in a (renewed) registration; requests of another epoch are given up."""

@@ -4,7 +4,6 @@
 from collections import deque
 
 WINDOW = 20
-MIN_STEPS = 1  # no answer takes no time
 _DUST_NS = 1_000  # a spacing is rounded to whole nanoseconds; a thousand rows add up to this
 
 
@@ -32,11 +31,21 @@ class CommitmentEstimator:
     :param keyframe_spacing_ns: spacing of rows, Delta [ns]
     :param start_steps: ``d`` until a response has been measured [steps]
     :param margin_steps: added to what was measured [steps]
+    :param min_steps: the least ``d`` [steps]
+    :param max_steps: the largest ``d``, stronger than the least [steps]
     """
 
-    def __init__(self, keyframe_spacing_ns: int, start_steps: int, margin_steps: int) -> None:
+    def __init__(
+        self,
+        keyframe_spacing_ns: int,
+        start_steps: int,
+        margin_steps: int,
+        min_steps: int = 1,
+        max_steps: int = 1000,
+    ) -> None:
         self._keyframe_spacing_ns = keyframe_spacing_ns
         self._start_steps, self._margin_steps = start_steps, margin_steps
+        self._min_steps, self._max_steps = min_steps, max_steps
         self._responses_ns: deque[int] = deque(maxlen=WINDOW)
         self._is_cold = True
 
@@ -62,7 +71,7 @@ class CommitmentEstimator:
         if self._responses_ns:
             longest = rows_within(max(self._responses_ns), self._keyframe_spacing_ns)
             wanted = longest + self._margin_steps
-        limit = rows_within(budget_ns, self._keyframe_spacing_ns)
+        limit = min(rows_within(budget_ns, self._keyframe_spacing_ns), self._max_steps)
         if max_steps is not None:
             limit = min(limit, max_steps)
-        return min(max(wanted, MIN_STEPS), limit)
+        return min(max(wanted, self._min_steps), limit)

@@ -9,7 +9,9 @@ import numpy.typing as npt
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.robot.budgets.budget_source import BudgetSource
 from xinfer_ros.robot.budgets.registry import sources_from_config
+from xinfer_ros.robot.commitment import CommitmentEstimator
 from xinfer_ros.robot.execution_mode import ExecutionMode
+from xinfer_ros.robot.horizon import HorizonSettings
 from xinfer_ros.robot.joint_values import joints_matching
 from xinfer_ros.robot.limits import RowLimits
 from xinfer_ros.robot.merge_rule import MergeRule, Replacement, TemporalEnsemble
@@ -35,6 +37,8 @@ class ExecutorSettings:
     :param ensemble_decay: how much less a newer chunk weighs, in an ensemble
     :param discrete_joints: those of ``joint_names`` that switch and are never blended
     :param limits: what every row must keep; None: anything finite
+    :param horizon: within which bounds ``TE`` follows what chunks say; None: it does not
+    :param tight_budget_ns: a budget that is not wider is one of the tight class [ns]
     :param budget_sources: what makes budgets beside the Budget topic
     :param rows_are_velocities: and not positions
     """
@@ -53,6 +57,8 @@ class ExecutorSettings:
     ensemble_decay: float = 0.01
     discrete_joints: tuple[str, ...] = ()
     limits: RowLimits | None = None
+    horizon: HorizonSettings | None = None
+    tight_budget_ns: int = 0
     budget_sources: tuple[BudgetSource, ...] = ()
     rows_are_velocities: bool = False
 
@@ -88,6 +94,8 @@ class ExecutorSettings:
             ensemble_decay=config.ensemble_decay,
             discrete_joints=joints_matching(config.discrete_joints, joint_names),
             limits=limits,
+            horizon=HorizonSettings.from_config(config, joint_names),
+            tight_budget_ns=round(config.tight_budget_s * 1e9),
             budget_sources=sources_from_config(config, joint_names, limits),
             rows_are_velocities=config.command_interface == 'velocity',
         )
@@ -96,6 +104,18 @@ class ExecutorSettings:
     def discrete(self) -> npt.NDArray[np.bool_]:
         """Return which joints switch, ``(num_joints,)``."""
         return np.array([name in self.discrete_joints for name in self.joint_names], np.bool_)
+
+    def commitment_estimator(self) -> CommitmentEstimator | None:
+        """Return what measures ``d``, None if it is fixed."""
+        if self.commitment_margin_steps is None:
+            return None
+        return CommitmentEstimator(
+            self.keyframe_spacing_ns,
+            self.commitment_steps,
+            self.commitment_margin_steps,
+            self.min_commitment_steps,
+            self.max_commitment_steps,
+        )
 
     def merge_rule(self) -> MergeRule:
         """Return what is played of a new chunk and older ones."""

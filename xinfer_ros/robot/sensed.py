@@ -3,6 +3,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from xinfer_ros.core.chunk import Rows
 
 
@@ -17,3 +19,7 @@ class Sensed:
 
     state: Rows
     effort: Rows | None = None
+
+    def rest(self, rows_are_velocities: bool) -> Rows:
+        """Return the row, ``(num_joints,)``, that would keep the robot where it is."""
+        return np.zeros_like(self.state) if rows_are_velocities else self.state
