@@ -121,7 +121,7 @@ class ExecutorConfig:
         unit='steps', low=0, high=1000,
     )  # fmt: skip
     commitment: str = setting(
-        'fixed', 'how d is chosen: commitment_steps, or from the longest of the last 20 responses',
+        'measured', 'how d is chosen: commitment_steps, or from the longest of the last 20 responses',
         choices=('fixed', 'measured'),
     )  # fmt: skip
     commitment_margin_steps: int = setting(
@@ -148,7 +148,7 @@ class ExecutorConfig:
 
     # budgets: the tightest source wins
     response_budget_s: float = setting(
-        0.18, 'how long an answer may take if no source is tighter', unit='s',
+        0.18, 'how long an answer may take where no budget source has an opinion', unit='s',
         low=0.005, high=MAX_BUDGET_S,
     )  # fmt: skip
     budget_sources: tuple[str, ...] = setting(
@@ -195,6 +195,11 @@ class ExecutorConfig:
         for name in self.budget_sources:
             if name not in known:
                 raise ConfigError(f'budget_sources has {name!r}; allowed: {", ".join(known)}')
+        if self.budget_sources and self.tight_budget_s > self.wide_budget_s:
+            raise ConfigError(
+                f'tight_budget_s is {self.tight_budget_s}; at most wide_budget_s, '
+                f'{self.wide_budget_s}, is allowed'
+            )
         if 'contact' in self.budget_sources and not self.contact_efforts:
             raise ConfigError(
                 'budget_sources has contact; give contact_efforts, JOINT=EFFORT each'
