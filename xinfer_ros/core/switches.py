@@ -44,9 +44,10 @@ def switch_amplitudes(values: Values, ranges: Amplitudes | None = None) -> Ampli
     """
     if len(values) < 2:
         return np.full(values.shape[1], np.inf)
-    covered = (values.max(axis=0) - values.min(axis=0)).astype(np.float64)
-    if ranges is not None:
-        covered = np.where(np.isnan(ranges), covered, ranges)
+    covered = ranges
+    if covered is None or np.isnan(covered).any():
+        seen = values.max(axis=0) - values.min(axis=0)
+        covered = seen if ranges is None else np.where(np.isnan(ranges), seen, ranges)
     changes = np.sort(np.abs(values[1:] - values[:-1]), axis=0)
     typical = changes[(len(changes) - 1) // 2]
     least = np.maximum(NOISE_ROWS * typical, LEAST_AMPLITUDE)

@@ -42,6 +42,7 @@ class ChunkExecutor:
         self._log = MotionLog(~settings.discrete, spacing_ns)
         self._commitment = settings.commitment_estimator()  # None: fixed
         self._horizon = None if settings.horizon is None else HorizonAdaptation(settings.horizon)
+        self._chunk_steps = 0  # H of the latest chunk
         self._episode = 0
         self._moving = False  # ticks before the first row of an episode are not starved
         self._due_since_ns: int | None = None
@@ -103,6 +104,8 @@ class ChunkExecutor:
             self._wish = self._wished(now_ns, leftover, sensed)
             budget_ns = self._wish.budget_ns
             self._count_send(now_ns, min(self._commitment_steps(grant, budget_ns), len(tied)))
+            if self._horizon is not None:
+                self._ledger.next_send.minimum_period_ns = self._adapted(self._horizon)
             self._at_rest = (
                 None if sensed is None else sensed.rest(self._settings.rows_are_velocities)
             )
@@ -209,7 +212,7 @@ class ChunkExecutor:
         if self._horizon is not None:
             frozen_steps = answer.frozen_steps - handoff.row
             self._horizon.observe(rows[handoff.row :], handoff.replaced, max(frozen_steps, 0))
-            self._adapt_period(self._horizon, len(rows))
+            self._chunk_steps = len(rows)
         return Reason.OK, ''
 
     def _count_handoff(self, answer: Answer, handoff: Handoff) -> None:
@@ -221,13 +224,13 @@ class ChunkExecutor:
         self._report.handoff_violations += handoff.row > frozen_steps
         self._report.overfrozen_steps += max(frozen_steps - handoff.row, 0)
 
-    def _adapt_period(self, horizon: HorizonAdaptation, num_rows: int) -> None:
-        """Keep ``d <= s <= H - d`` for the commitment of the latest request."""
+    def _adapted(self, horizon: HorizonAdaptation) -> int:
+        """Return the period after this request; ``d <= s <= H - d`` holds for its commitment."""
         spacing_ns, promised = self._settings.keyframe_spacing_ns, self._report.commitment_steps
-        self._ledger.next_send.minimum_period_ns = horizon.period_ns(
+        return horizon.period_ns(
             self._wish.budget_ns <= self._settings.tight_budget_ns,
             least_ns=promised * spacing_ns,
-            most_ns=(num_rows - promised) * spacing_ns,
+            most_ns=(self._chunk_steps - promised) * spacing_ns if self._chunk_steps else None,
         )
 
     def granted(self, grant: Grant, now_ns: int) -> None:

@@ -27,6 +27,7 @@ class HorizonSettings:
     :param longest_ns: ``TE`` at most [ns]
     :param keyframe_spacing_ns: spacing of rows, Delta [ns]
     :param compared: ``(num_joints,)`` bool; discrete joints are left out
+    :param rows_are_speeds: and not positions
     """
 
     shortest_ns: int
@@ -34,6 +35,7 @@ class HorizonSettings:
     longest_ns: int
     keyframe_spacing_ns: int
     compared: npt.NDArray[np.bool_]
+    rows_are_speeds: bool = False
 
     @classmethod
     def from_config(
@@ -49,6 +51,7 @@ class HorizonSettings:
             longest_ns=round(config.longest_period_s * 1e9),
             keyframe_spacing_ns=round(config.keyframe_spacing_s * 1e9),
             compared=np.array([name not in discrete for name in joint_names]),
+            rows_are_speeds=config.command_interface == 'velocity',
         )
 
 
@@ -92,15 +95,22 @@ class HorizonAdaptation:
         end = min(len(new_rows), len(leftover_rows), first + self._window)
         if end <= first:
             return
-        compared = self._settings.compared
-        old = leftover_rows[:end, compared]
-        apart = new_rows[first:end, compared] - old[first:]
-        steps = np.diff(old, axis=0)
-        still = STILL_STEP * float(np.sqrt(old.shape[1]))
-        step = float(np.linalg.norm(steps, axis=1).mean()) if len(steps) else 0.0
-        distance = float(np.linalg.norm(apart, axis=1).mean())
-        self._disagreement = distance / max(step, still) if distance > 0.0 else 0.0
+        new, old = self._positions(new_rows[:end]), self._positions(leftover_rows[:end])
+        distance = float(np.linalg.norm(new[first:] - old[first:], axis=1).mean())
+        steps = np.linalg.norm(old[1:] - old[:-1], axis=1)
+        step = float(steps.mean()) if len(steps) else 0.0
+        self._disagreement = distance / max(step, STILL_STEP * old.shape[1] ** 0.5)
         self._adapt()
+
+    def _positions(self, rows: Rows) -> Rows:
+        """Return where rows put the joints that are compared, ``(n, compared)``."""
+        rows = rows[:, self._settings.compared]
+        if not self._settings.rows_are_speeds:
+            return rows
+        moved: Rows = np.cumsum(rows, axis=0) * np.float32(
+            self._settings.keyframe_spacing_ns * 1e-9
+        )
+        return moved
 
     def _adapt(self) -> None:
         settings, period_ns = self._settings, self._period_ns
@@ -121,8 +131,11 @@ class HorizonAdaptation:
         :param least_ns: what the commitment allows, ``d`` rows [ns]
         :param most_ns: what it leaves of a chunk, ``H - d`` rows; stronger than ``least_ns``,
             since a robot without rows stands still; None: not known [ns]
+        :returns: never less than the spacing of rows
         """
         settings = self._settings
         wanted = settings.shortest_ns if budget_class_is_tight else self._period_ns
         period_ns = max(wanted, least_ns)
-        return period_ns if most_ns is None else min(period_ns, most_ns)
+        if most_ns is not None:
+            period_ns = min(period_ns, most_ns)
+        return max(period_ns, settings.keyframe_spacing_ns)

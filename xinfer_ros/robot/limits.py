@@ -14,8 +14,9 @@ from xinfer_ros.robot.urdf import JointLimit, UrdfLimits
 from xinfer_ros.setting import nearest
 
 Limits = npt.NDArray[np.float64]
-# A limit and the row that reaches it exactly may differ by the rounding of float32
+# A limit and the row that reaches it exactly differ by the rounding of float32, relative to values
 _DUST = 1e-6
+_LARGEST = 1e6  # value up to which dust grows, so that an infinite one is never within a limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,8 @@ class RowLimits:
         :param first_row: what the error text calls the first row, 0-based
         :raises Rejected: REJECTED_LIMITS
         """
-        dust = _DUST * (1.0 + np.abs(rows).max(axis=0, initial=0.0))
+        largest = np.abs(rows).max(axis=0, initial=0.0)
+        dust = _DUST * (1.0 + np.minimum(largest, _LARGEST))
         inside = (rows >= self.lower - dust) & (rows <= self.upper + dust)
         if not inside.all():
             raise self._out_of_range(rows, inside, first_row)

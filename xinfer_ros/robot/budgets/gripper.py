@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from xinfer_ros.core.chunk import Rows
-from xinfer_ros.core.switches import Switch, find_switches, switch_amplitudes
+from xinfer_ros.core.switches import LEAST_AMPLITUDE, Switch, find_switches, switch_amplitudes
 from xinfer_ros.robot.budgets.budget_source import BudgetClasses, BudgetContext, BudgetWish
 from xinfer_ros.robot.joint_values import Values
 
@@ -54,8 +54,7 @@ class GripperBudget:
         """Return the budget; no opinion without rows to come, unless a switch is just over."""
         rows = np.concatenate((context.executed, context.planned)).take(self._columns, axis=1)
         if len(rows):
-            switches = find_switches(rows, self._amplitudes(rows))
-            upcoming = self._sort_out(switches, context)
+            upcoming = self._sort_out(self._switches(rows), context)
             if upcoming is not None:
                 return self._classes.tight(f'gripper: {upcoming}')
         past = self._past
@@ -64,11 +63,14 @@ class GripperBudget:
             return self._classes.tight(f'gripper: {past.joint} switched {age_s:.2f} s ago')
         return self._classes.wide('gripper: no switch near') if len(context.planned) else None
 
-    def _amplitudes(self, rows: Rows) -> Values:
-        self._lowest = np.minimum(self._lowest, rows.min(axis=0))
-        self._highest = np.maximum(self._highest, rows.max(axis=0))
-        seen = self._highest - self._lowest
-        return switch_amplitudes(rows, np.where(self._is_known, self._ranges, seen))
+    def _switches(self, rows: Rows) -> list[Switch]:
+        lowest, highest = rows.min(axis=0), rows.max(axis=0)
+        self._lowest = np.minimum(self._lowest, lowest)
+        self._highest = np.maximum(self._highest, highest)
+        if float((highest - lowest).max()) < LEAST_AMPLITUDE:
+            return []  # at rest, as most of the time
+        ranges = np.where(self._is_known, self._ranges, self._highest - self._lowest)
+        return find_switches(rows, switch_amplitudes(rows, ranges))
 
     def _sort_out(self, switches: list[Switch], context: BudgetContext) -> str | None:
         """Remember the last switch executed; return the next one in words, if it is near."""

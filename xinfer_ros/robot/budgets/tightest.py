@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 
 from xinfer_ros.robot.budgets.budget_source import BudgetContext, BudgetSource, BudgetWish
+from xinfer_ros.robot.budgets.constant import ConstantBudget
 
 
 class TightestBudget:
@@ -18,10 +19,12 @@ class TightestBudget:
 
     def __init__(self, sources: Sequence[BudgetSource], otherwise_ns: int) -> None:
         self._sources = tuple(sources)
-        self._otherwise = BudgetWish(budget_ns=otherwise_ns, reason='response_budget_s')
+        self._otherwise = ConstantBudget(otherwise_ns)
 
     def wish(self, context: BudgetContext) -> BudgetWish:
         """Return the budget of the next request."""
         wishes = [source.wish(context) for source in self._sources]
         opinions = [wish for wish in wishes if wish is not None]
-        return min(opinions, key=lambda wish: wish.budget_ns, default=self._otherwise)
+        if not opinions:
+            return self._otherwise.wish(context)
+        return min(opinions, key=lambda wish: wish.budget_ns)
