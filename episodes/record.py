@@ -6,12 +6,13 @@ Two simulated ViperX arms (the ALOHA scene of gym-aloha) pass a red cube: the ri
 lifts and carries it, the left arm takes it over in mid-air and carries it on. Each episode is one
 bag with a keyframe every 30 ms: joints, joint commands and three JPEG cameras.
 
-Setup, the one the episodes in this folder were made with (Python 3.11, no GPU needed)::
+Setup, the one of the episodes in this folder (Python 3.11, no GPU needed): `make setup`
+installs this package with gym-aloha 0.1.5, mujoco 3.8.1, dm_control 1.0.41, numpy 2.4.6, rosbags
+0.11.9 and opencv-python-headless 5.0.0.93; then::
 
     apt-get install libosmesa6
-    pip install gym-aloha==0.1.5 mujoco==3.8.1 dm_control==1.0.41 numpy==2.4.6
-    pip install rosbags==0.11.9 opencv-python-headless==5.0.0.93 tqdm==4.70.1
-    python episodes/record.py --out recorded
+    .venv/bin/pip install tqdm==4.70.1
+    .venv/bin/python episodes/record.py --out recorded
 
 The same versions and arguments give the same bytes. One episode takes about two minutes of one
 core, nearly all of it software rendering: MUJOCO_GL is set to osmesa here unless it is set.
@@ -40,6 +41,8 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, W
 from rosbags.typesys import Stores, get_typestore
 from tqdm import tqdm
 
+from xinfer_ros.physics.scene_view import JOINT_NAMES
+
 START_NS = 1_700_000_000 * 10**9
 CAMERAS = ('top', 'left_wrist', 'right_wrist')
 IMAGE_HEIGHT, IMAGE_WIDTH = 224, 320
@@ -48,10 +51,6 @@ SUPERSAMPLING = 2
 #: Macroblocks a picture row has; a restart marker after each keeps unchanged rows byte-equal.
 RESTART_INTERVAL = IMAGE_WIDTH // 16
 INSTRUCTION = 'Transfer the red cube to the left arm.'
-ARM_JOINTS = (
-    'waist', 'shoulder', 'elbow', 'forearm_roll', 'wrist_angle', 'wrist_rotate', 'gripper',
-)  # fmt: skip
-JOINT_NAMES = tuple(f'{arm}_{joint}' for arm in ('left', 'right') for joint in ARM_JOINTS)
 SUCCESS_REWARD = 4
 
 FOREVER = QosTime(2147483647, 4294967295)  # how rosbag2 spells "no limit"
@@ -187,7 +186,8 @@ def record(folder: Path, seed: int, quality: int, seconds: float) -> str:
     :param folder: the bag to make; must not exist
     :raises SystemExit: the folder exists, or the transfer fails for this seed
     """
-    import expert  # chooses its renderer when imported, so after main() has set MUJOCO_GL
+    # chooses its renderer when imported, so after main() has set MUJOCO_GL
+    from xinfer_ros.physics import scripted_transfer as expert
 
     if folder.exists():
         raise SystemExit(f'{folder} exists: remove it, or choose another --out')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays a recorded bag as the sensors of a robot."""
+"""Plays a recorded episode as the sensors of a robot."""
 
 from launch.actions import DeclareLaunchArgument
 from launch.substitutions import LaunchConfiguration
@@ -9,11 +9,11 @@ from launch_ros.parameter_descriptions import ParameterValue
 from launch import LaunchDescription
 
 ARGUMENTS = (
-    ('bag', 'transfer_cube_0', str, 'folder of the bag, or the name of a shipped episode'),
+    ('bag', 'transfer_cube_0', str, 'episode: a path, PATH#NAME, or a shipped name'),
     ('namespace', '/r0', None, 'namespace of the robot that is played'),
     ('rate', '1.0', float, 'speed, 1 as recorded'),
     ('loop', 'true', bool, 'start over at the end'),
-    ('start_offset_s', '0.0', float, 'where in the bag to begin [s]'),
+    ('start_offset_s', '0.0', float, 'where in it to begin [s]'),
 )
 
 

@@ -25,7 +25,8 @@ ALLOWED = {
     'models': {'predict', 'core'},
     'engine': {'sched', 'predict', 'models', 'core'},
     'episodes': {'core'},
-    'fleet': {'sim', 'sched', 'predict', 'engine', 'robot', 'episodes', 'core'},
+    'physics': {'sim', 'robot', 'core'},
+    'fleet': {'sim', 'sched', 'predict', 'engine', 'robot', 'episodes', 'physics', 'core'},
     'brain': {'core'},
     'pool': {'engine', 'core'},
     'ros': {'core', 'predict', 'sched', 'robot', 'models', 'engine', 'episodes', 'brain', 'pool'},
@@ -33,7 +34,8 @@ ALLOWED = {
 LEAVES = {'errors', 'config', 'setting'}
 GENERATED = {'msg', 'srv'}
 ROS_PACKAGES = {'rclpy', 'launch', 'launch_ros', 'rosidl_runtime_py', 'builtin_interfaces'}
-BAG_PACKAGES = {'rosbags', 'mcap', 'pyarrow', 'rosbag2_py'}
+BAG_PACKAGES = {'rosbags', 'mcap', 'pyarrow', 'rosbag2_py', 'h5py', 'av', 'zstandard', 'lz4'}
+PHYSICS_PACKAGES = {'mujoco', 'dm_control', 'gym_aloha'}
 PURE = {'core', 'predict', 'sched', 'robot'}
 PURE_PACKAGES = {'numpy', 'numba'}
 CLOCKS = {
@@ -160,6 +162,7 @@ def package_faults(source: Source) -> list[str]:
             and not (source.folder == 'models' or lane),
             'ROS only in ros/': is_ros and source.folder != 'ros',
             'bags only in episodes/': top in BAG_PACKAGES and source.folder != 'episodes',
+            'physics only in physics/': top in PHYSICS_PACKAGES and source.folder != 'physics',
             'numpy and the standard library only': source.folder in PURE | LEAVES
             and top not in sys.stdlib_module_names | PURE_PACKAGES | {PACKAGE},
         }

@@ -251,3 +251,15 @@ def test_settings_that_do_not_fit_together_are_refused(values: dict, words: str)
     with pytest.raises(ConfigError, match=words) as caught:
         settings_from(ExecutorConfig, values, dict.fromkeys(values, 'a.yaml'))
     assert str(caught.value).startswith('a.yaml: ')
+
+
+@pytest.mark.parametrize(
+    ('values', 'words'),
+    [
+        ({'echo_joints': ('a',)}, 'the model is tiny, which knows its own'),
+        ({'model': 'echo', 'echo_cameras': ('a', 'a')}, 'every entry once'),
+    ],
+)
+def test_contract_from_settings_is_for_the_model_that_has_none(values: dict, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        settings_from(ServerConfig, values, dict.fromkeys(values, 'a.yaml'))

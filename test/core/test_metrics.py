@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xinfer_ros.core.metrics import ExecutorPhase, LatencyWindow, RobotReport
+from xinfer_ros.core.metrics import ClockSkew, ExecutorPhase, LatencyWindow, RobotReport
 from xinfer_ros.errors import Reason
 
 EXECUTOR_STATE = Path(__file__).parents[2] / 'msg' / 'ExecutorState.msg'
@@ -84,3 +84,15 @@ def test_percentile_is_a_whole_number_of_nanoseconds(share: float) -> None:
     window.add(1)
     window.add(2)
     assert type(window.percentile_ns(share)) is int
+
+
+def test_skew_of_a_clock_is_what_the_quickest_message_of_late_shows() -> None:
+    """TR-09: the time on the way only ever takes from the lead of a clock."""
+    skew = ClockSkew(size=3)
+    assert skew.skew_ns is None
+    for lead_ms, way_ms in ((300_000, 40), (300_000, 3), (300_000, 90)):
+        skew.add(lead_ms * 1_000_000, way_ms * 1_000_000)
+    assert skew.skew_ns == 299_997_000_000
+    for _ in range(3):
+        skew.add(1_000_000_000, 302_000_000_000)  # it was set back by 600 s and a bit
+    assert skew.skew_ns == -301_000_000_000

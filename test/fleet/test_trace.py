@@ -13,13 +13,13 @@ from xinfer_ros.fleet.trace import load_workload
 def test_budgets_stand_in_lines_or_in_a_list(tmp_path: Path, text: str) -> None:
     (tmp_path / 'budgets').write_text(text)
     workload = load_workload(f'trace:{tmp_path / "budgets"}')
-    assert workload.cycle_ms == (90.0, 90.0, 400.0)
+    assert workload.cycles_ms == ((90.0, 90.0, 400.0),)
     assert workload.name == f'trace:{tmp_path / "budgets"}'
 
 
 def test_other_workloads_keep_their_names() -> None:
     assert load_workload('parcel').name == 'parcel'
-    assert load_workload('constant:150').cycle_ms == (150.0,)
+    assert load_workload('constant:150').cycles_ms == ((150.0,),)
 
 
 @pytest.mark.parametrize(

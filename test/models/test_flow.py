@@ -8,8 +8,9 @@ import numpy.typing as npt
 import pytest
 import torch
 
+from xinfer_ros.core.guidance import Schedule, guidance_gains, prefix_weights
 from xinfer_ros.models.flow import RtcInputs, flow_times, integrate
-from xinfer_ros.models.rtc import Jacobian, Schedule, guidance_gains, prefix_weights
+from xinfer_ros.models.rtc import Jacobian
 
 HORIZON, COMMITMENT, STEPS = 16, 8, 10
 SAMPLES = 20

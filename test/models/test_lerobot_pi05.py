@@ -11,13 +11,13 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
+from xinfer_ros.core.guidance import Schedule, prefix_weights
 from xinfer_ros.models.actions import ActionSpace, relative_joints
 from xinfer_ros.models.checkpoint import published_name
 from xinfer_ros.models.flow import RtcInputs
 from xinfer_ros.models.gemma import GemmaConfig
 from xinfer_ros.models.lerobot_files import read_steps
 from xinfer_ros.models.pi05 import Pi05, Pi05Config
-from xinfer_ros.models.rtc import Schedule, prefix_weights
 from xinfer_ros.models.siglip import VisionConfig
 from xinfer_ros.models.tokenizer import state_prompt
 

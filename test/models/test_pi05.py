@@ -9,11 +9,12 @@ import numpy.typing as npt
 import pytest
 import torch
 
+from xinfer_ros.core.guidance import Schedule, prefix_weights
 from xinfer_ros.models.checkpoint import load_pi05
 from xinfer_ros.models.flow import RtcInputs
 from xinfer_ros.models.gemma import GemmaConfig
 from xinfer_ros.models.pi05 import Pi05, Pi05Config, published_config
-from xinfer_ros.models.rtc import Jacobian, Schedule, prefix_weights
+from xinfer_ros.models.rtc import Jacobian
 from xinfer_ros.models.siglip import VisionConfig
 
 _FOLDER = Path(__file__).parents[1] / 'data' / 'pi05_tiny'

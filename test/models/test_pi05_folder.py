@@ -11,13 +11,14 @@ import pytest
 import torch
 
 from xinfer_ros.core.batch import Batch, LanePlan
+from xinfer_ros.core.guidance import Schedule
 from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.models.adapter import StagedModel
 from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.models.registry import make_model
-from xinfer_ros.models.rtc import Jacobian, RtcMode, RtcOptions, Schedule
+from xinfer_ros.models.rtc import Jacobian, RtcMode, RtcOptions
 
 from .filled_slots import empty_slots, write_request
 from .pi05_folders import (

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from xinfer_ros.config import MODEL_NAMES
+from xinfer_ros.config import MODEL_NAMES, ServerConfig
 from xinfer_ros.errors import ConfigError
+from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.models.random_families import random_family_names
 from xinfer_ros.models.registry import RANDOM_FAMILIES, echo_contract, make_model, model_names
 
@@ -70,6 +71,14 @@ def test_echo_takes_any_contract_and_tiny_takes_none() -> None:
     assert make_model('echo', contract=echo_contract()).contract == echo_contract()
     with pytest.raises(ConfigError, match='contract of its own'):
         make_model('tiny', contract=echo_contract())
+
+
+def test_echo_serves_the_robot_that_the_settings_describe() -> None:
+    config = ServerConfig(model='echo', echo_joints=('pan', 'tilt'), echo_cameras=('front',))
+    contract = make_model('echo', ModelOptions.from_config(config)).contract
+    assert contract.joint_names == ('pan', 'tilt')
+    assert [camera.name for camera in contract.cameras] == ['front']
+    assert contract.horizon == echo_contract().horizon
 
 
 def test_front_end_gets_pictures_and_echo_without_torch() -> None:

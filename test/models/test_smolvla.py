@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 import torch
 
+from xinfer_ros.core.guidance import Schedule, prefix_weights
 from xinfer_ros.models.flow import RtcInputs
 from xinfer_ros.models.gemma import GemmaConfig
-from xinfer_ros.models.rtc import Jacobian, Schedule, prefix_weights
+from xinfer_ros.models.rtc import Jacobian
 from xinfer_ros.models.smolvla import SmolVla, SmolVlaConfig, published_smolvla
 from xinfer_ros.models.smolvla_vision import SmolVisionConfig
 

@@ -4,9 +4,10 @@
 import numpy as np
 import pytest
 
+from xinfer_ros.core.guidance import Schedule, prefix_weights
 from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.models.aloha import aloha_statistics
-from xinfer_ros.models.rtc import RtcMode, RtcOptions, Schedule, prefix_weights
+from xinfer_ros.models.rtc import RtcMode, RtcOptions
 from xinfer_ros.models.ties import Ties
 from xinfer_ros.models.tiny import tiny_contract, tiny_processor
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from xinfer_ros.core.guidance import Schedule, prefix_weights
 from xinfer_ros.models.flow import RtcInputs
-from xinfer_ros.models.rtc import Jacobian, Schedule, prefix_weights
+from xinfer_ros.models.rtc import Jacobian
 from xinfer_ros.models.wall import Wall
 from xinfer_ros.models.wall_config import (
     WallConfig,

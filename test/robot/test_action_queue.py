@@ -253,3 +253,41 @@ def test_a_robot_at_rest_starts_from_where_it_is_measured() -> None:
     while queue.pop() is not None:
         pass
     assert queue.merge(10, numbered_rows(11, 5), at_rest).row == 0  # and not from 18, held before
+
+
+def test_a_robot_that_ran_out_of_rows_starts_from_the_last_of_them() -> None:
+    """What was measured with the observation is where it was before it executed three rows."""
+    queue = _limited()
+    queue.merge(0, numbered_rows(0, 3))
+    at_rest = np.array([0.0, 0.0], np.float32)
+    for _ in range(3):
+        queue.pop()
+    with pytest.raises(Rejected, match='row 3 moves a by 2'):  # back to where it was
+        queue.merge(0, numbered_rows(0, 10) - np.float32(3.5), at_rest)
+    assert queue.merge(0, numbered_rows(0, 10), at_rest).row == 3
+
+
+def test_a_chunk_that_replaces_one_of_which_no_row_was_executed_starts_at_rest_too() -> None:
+    queue = _limited()
+    at_rest = np.array([5.0, 0.0], np.float32)
+    queue.merge(0, numbered_rows(5, 10), at_rest)
+    with pytest.raises(Rejected, match='row 0 moves a by 5'):
+        queue.merge(0, numbered_rows(10, 10), at_rest)
+    assert queue.merge(0, numbered_rows(6, 10), at_rest).row == 0
+
+
+def test_a_late_tick_makes_no_step_wider_than_its_limit() -> None:
+    """Two rows of 1 make 2, which is allowed; a third one is not left out."""
+    queue = _limited()
+    queue.merge(0, numbered_rows(0, 10), np.array([-1.0, 0.0], np.float32))
+    assert [row.step for row in (queue.pop(5), queue.pop(5), queue.pop())] == [1, 3, 4]
+
+
+def test_speed_does_not_count_where_ticks_were_missed() -> None:
+    none = np.full(2, np.inf)
+    limits = RowLimits(
+        joint_names=('a', 'b'), lower=-none, upper=none, velocity=np.full(2, 40.0), step=none
+    )
+    queue = ActionQueue(2, limits=limits, keyframe_spacing_ns=30_000_000)
+    queue.merge(0, numbered_rows(0, 10))
+    assert [row.step for row in (queue.pop(), queue.pop(4))] == [0, 5]

@@ -149,6 +149,25 @@ def test_the_tightest_source_makes_the_budget_and_says_why() -> None:
     assert robot.executor.report().budget_reason == 'gripper: gripper switches in 0.87 s'
 
 
+def test_a_starved_robot_is_not_tight_for_ever_after_a_switch() -> None:
+    gripper = sources_from_config(
+        ExecutorConfig(budget_sources=('gripper',), keyframe_spacing_s=0.0333), ('arm', 'gripper')
+    )
+    robot = DrivenRobot(
+        ('arm', 'gripper'), budget_sources=gripper, discrete_joints=('gripper',)
+    )  # fmt: skip
+    rows = np.zeros((20, 2), np.float32)
+    rows[15:, 1] = 1.0
+    robot.answer(robot.ask_when_due(), rows)
+    reasons = []
+    for _ in range(5):
+        robot.tick(20)
+        robot.executor.supersede()
+        robot.ask_when_due()
+        reasons.append(robot.executor.report().budget_reason)
+    assert reasons == ['gripper: gripper switched 0.13 s ago', *['constant'] * 4]
+
+
 def test_a_planner_is_one_source_among_others() -> None:
     contact = sources_from_config(
         ExecutorConfig(budget_sources=('contact',), contact_efforts=('*=5.0',)), ('a', 'b')
@@ -167,6 +186,23 @@ def test_a_planner_is_one_source_among_others() -> None:
         assert draft is not None
         assert draft.budget_ns == budget_ms * MS
         assert robot.executor.report().budget_reason == why
+
+
+def test_a_robot_that_had_nothing_left_to_promise_asks_in_time_again() -> None:
+    """The rule d <= s <= H - d holds for the d that it needs, or it would starve each time."""
+    horizon = HorizonSettings(
+        shortest_ns=100 * MS, start_ns=100 * MS, longest_ns=5000 * MS,
+        keyframe_spacing_ns=TICK_NS, compared=np.array([True, True]),
+    )  # fmt: skip
+    robot = DrivenRobot(horizon=horizon, commitment_steps=6)
+    for _ in range(60):  # until 14 of the 20 rows run before the next request
+        draft = robot.ask_when_due()
+        robot.answer(draft, numbered_rows(draft.executed_steps, 20))
+        robot.tick(round(draft.minimum_period_ns / TICK_NS))
+    assert draft.minimum_period_ns == 14 * TICK_NS
+    robot.tick(50)
+    draft = robot.ask_when_due()
+    assert (draft.commitment_steps, draft.minimum_period_ns) == (0, 14 * TICK_NS)
 
 
 def test_the_period_follows_what_chunks_say_within_its_bounds() -> None:

@@ -80,29 +80,89 @@ def test_loop_that_waits_ends_when_it_is_closed() -> None:
     assert loop.failure is None
 
 
+def test_woken_loop_calls_every_task_before_it_is_due() -> None:
+    """As when the simulated time has moved that a task follows."""
+    calls: list[int] = []
+    called, again = threading.Event(), threading.Event()
+
+    def once_a_day(now_ns: int) -> int:
+        calls.append(now_ns)
+        (again if called.is_set() else called).set()
+        return now_ns + 86_400 * 1000 * MS
+
+    loop = ControlLoop(SimulatedClock(), [once_a_day], lambda: None)
+    loop.start()
+    called.wait()
+    loop.wake()
+    again.wait()
+    assert loop.close()
+    assert len(calls) == 2
+
+
+def test_loop_says_how_late_it_is_while_a_task_does_not_end() -> None:
+    clock, begun, end = SimulatedClock(5 * MS), threading.Event(), threading.Event()
+
+    def stalls(now_ns: int) -> int | None:
+        begun.set()
+        end.wait()
+        return None
+
+    loop = ControlLoop(clock, [stalls], lambda: None)
+    assert loop.lateness_ns(clock.now_ns()) == 0
+    loop.start()
+    begun.wait()
+    clock.advance(120 * MS)
+    assert loop.lateness_ns(clock.now_ns()) == 120 * MS
+    end.set()
+    assert loop.close()
+    assert loop.lateness_ns(clock.now_ns()) == 0
+
+
 def test_first_intervals_are_as_long_as_the_others() -> None:
     """Also seen (positronic 443): the first row is not due twice."""
-    rate, now_ns, instants = TickRate(33_300_000), 7, [7]
-    for _ in range(5):
-        now_ns = rate.following(now_ns)
+    rate, now_ns, instants = TickRate(33_300_000), 7, []
+    for _ in range(6):
+        assert rate.is_due(now_ns)
+        assert rate.begin(now_ns) == 0
         instants.append(now_ns)
+        assert not rate.is_due(now_ns)
+        now_ns = rate.due_ns
     gaps = [after - before for before, after in itertools.pairwise(instants)]
     assert gaps == [33_300_000] * 5
     assert rate.overruns == 0
 
 
 @pytest.mark.parametrize(
-    ('late_ms', 'following_ms', 'overruns'), [(9, 20, 0), (10, 30, 1), (35, 50, 3)]
+    ('late_ms', 'due_ms', 'overruns'), [(0, 20, 0), (9, 20, 0), (10, 30, 1), (35, 50, 3)]
 )
-def test_late_tick_skips_instants_and_does_not_stretch_time(
-    late_ms: int, following_ms: int, overruns: int
+def test_late_tick_misses_instants_and_does_not_stretch_time(
+    late_ms: int, due_ms: int, overruns: int
 ) -> None:
-    """Also seen (lerobot 2531): rows are skipped and counted, the instants stay."""
+    """Also seen (lerobot 2531): ticks are missed and counted, the instants stay."""
     rate = TickRate(10 * MS)
-    first_ns = rate.following(0)
-    assert first_ns == 10 * MS
-    assert rate.following(first_ns + late_ms * MS) == following_ms * MS
+    rate.begin(0)
+    assert rate.begin(rate.due_ns + late_ms * MS) == overruns
+    assert rate.due_ns == due_ms * MS
+    assert rate.instant_ns == (due_ms - 10) * MS
     assert rate.overruns == overruns
+
+
+def test_clock_that_jumps_back_begins_a_new_grid() -> None:
+    rate = TickRate(10 * MS)
+    rate.begin(5_000 * MS)
+    assert not rate.is_due(5_005 * MS)
+    assert rate.is_due(3 * MS)
+    assert rate.begin(3 * MS) == 0
+    assert rate.due_ns == 13 * MS
+
+
+def test_ticks_that_nobody_wanted_are_not_missed() -> None:
+    rate = TickRate(10 * MS)
+    rate.begin(0)
+    rate.rest()
+    assert rate.is_due(5_003 * MS)
+    assert rate.begin(5_003 * MS) == 0
+    assert rate.due_ns == 5_013 * MS
 
 
 @settings(deadline=None, derandomize=True)
@@ -115,7 +175,7 @@ def test_every_tick_lies_in_the_future_and_on_the_grid(
     rate = TickRate(spacing_ns)
     now_ns = start_ns
     for ticks, delay_ns in enumerate(delays, 1):
-        due_ns = rate.following(now_ns)
-        assert now_ns < due_ns
-        assert due_ns == start_ns + (ticks + rate.overruns) * spacing_ns
-        now_ns = due_ns + delay_ns
+        rate.begin(now_ns)
+        assert rate.instant_ns <= now_ns < rate.due_ns
+        assert rate.due_ns == start_ns + (ticks + rate.overruns) * spacing_ns
+        now_ns = rate.due_ns + delay_ns

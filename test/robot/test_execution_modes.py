@@ -114,6 +114,19 @@ def test_a_new_task_supersedes_the_request_in_flight() -> None:
     assert (report.superseded, report.unanswered) == (1, 0)
 
 
+def test_an_ensemble_blends_no_chunk_of_an_old_task_into_a_new_one() -> None:
+    """The way to the middle of two goals leads to neither; old rows are played until then."""
+    robot = DrivenRobot(mode=ExecutionMode.ENSEMBLE)
+    for _ in range(3):
+        robot.answer(robot.ask_when_due(), _chunk(0, -5.0))
+    robot.executor.supersede()
+    new = robot.ask()
+    assert new is not None
+    assert [row.values[1] for row in robot.tick(3) if row is not None] == [-5.0] * 3
+    robot.answer(new, _chunk(0, 5.0))
+    assert [row.values[1] for row in robot.tick(3) if row is not None] == [5.0] * 3
+
+
 def test_a_new_task_without_a_request_in_flight_asks_at_once() -> None:
     robot = moving_robot()
     robot.clock.advance(1 * MS)
@@ -159,4 +172,28 @@ def test_motion_tells_a_still_chunk_from_a_moving_one() -> None:
     assert robot.executor.report().motion == 0.0
     moving = moving_robot(queued=60)
     moving.tick(40)
-    assert moving.executor.report().motion == pytest.approx(1.0e9 // TICK_NS, abs=1.0)
+    assert moving.executor.report().motion == pytest.approx(1.0e9 // TICK_NS)
+
+
+def test_a_starved_robot_does_not_move() -> None:
+    robot = moving_robot(queued=20)
+    robot.tick(30)
+    assert robot.executor.report().motion == 19.0
+    robot.tick(15)
+    assert robot.executor.report().motion == pytest.approx(5.0, abs=1.0)
+    robot.tick(10)
+    assert robot.executor.report().motion == 0.0
+
+
+def test_even_speed_is_motion_and_no_speed_is_none() -> None:
+    """Rows of 0.5/s for a second are a way of 0.5; what holds is zero, the seam starts there."""
+    robot = DrivenRobot(rows_are_velocities=True, minimum_period_ns=10_000 * MS)
+    robot.answer(robot.ask_when_due(), np.full((40, 2), -0.5, np.float32))
+    robot.tick(40)
+    assert robot.executor.report().motion == pytest.approx(0.5, abs=0.01)
+    robot.tick(31)
+    assert robot.executor.report().motion == 0.0
+    robot.executor.supersede()
+    robot.answer(robot.ask_when_due(), np.full((40, 2), 0.25, np.float32))
+    robot.tick(1)
+    assert robot.executor.report().handoff_jump == 0.25

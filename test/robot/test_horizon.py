@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xinfer_ros.config import ExecutorConfig
+from xinfer_ros.errors import ConfigError
 from xinfer_ros.robot.horizon import PATIENCE, HorizonAdaptation, HorizonSettings
 
 MS = 1_000_000
@@ -146,6 +147,30 @@ def test_commitment_bounds_the_period(
     """The rule is d <= s <= H - d; its upper end is stronger: beyond it rows run out."""
     most_ns = None if most_ms is None else most_ms * MS
     assert _adaptation().period_ns(False, least_ms * MS, most_ns) == expected_ms * MS
+
+
+@pytest.mark.parametrize(('shift', 'expected_ms'), [(0.03, 90), (0.0, 135)])
+def test_rule_goes_on_from_the_period_in_force(shift: float, expected_ms: int) -> None:
+    """Else what the commitment has cut off would have to be gone through again, unseen."""
+    adaptation = _adaptation(longest_period_s=9.0, shortest_period_s=0.05)
+    for _ in range(200):
+        adaptation.observe(_rows(), _rows(), FROZEN)
+        adaptation.period_ns(False, most_ns=120 * MS)
+    for _ in range(1 if shift else PATIENCE):
+        adaptation.observe(_rows(shift=shift), _rows(), FROZEN)
+    assert adaptation.period_ns(False) // MS == expected_ms
+
+
+def test_bound_that_has_passed_leaves_the_rule_where_it_was() -> None:
+    adaptation = _adaptation()
+    assert adaptation.period_ns(False, most_ns=120 * MS) == 120 * MS
+    assert adaptation.period_ns(False) == 180 * MS
+
+
+def test_rule_without_a_joint_to_compare_stops_the_start() -> None:
+    config = ExecutorConfig(horizon_adaptation=True, discrete_joints=('*',))
+    with pytest.raises(ConfigError, match=r"discrete_joints is \['\*'\], which leaves no joint"):
+        HorizonSettings.from_config(config, JOINTS)
 
 
 @given(st.lists(st.floats(0, 0.1), max_size=60))

@@ -47,6 +47,13 @@ def test_request_without_any_answer_is_asked_anew_after_the_timeout() -> None:
     assert _first_due_ms(rule, 0) == 800
 
 
+def test_loss_is_not_made_longer_by_the_period() -> None:
+    """CQ-04: within max(2·B, 500 ms), however seldom the robot asks."""
+    rule = NextSend(1500 * MS, 100 * MS)
+    rule.sent(_request(1, 180 * MS, 0))
+    assert _first_due_ms(rule, 0) == 500
+
+
 def test_only_the_request_in_flight_is_given_up_and_only_once() -> None:
     rule = NextSend(100 * MS, 100 * MS)
     assert rule.give_up_if_lost(10**12) is None
@@ -128,7 +135,7 @@ def test_withdrawn_request_makes_room_at_once() -> None:
 
 events = st.lists(
     st.one_of(
-        st.tuples(st.just('pass'), st.integers(0, 700)),
+        st.tuples(st.just('pass'), st.integers(0, 1200)),
         st.tuples(st.just('send'), st.integers(5, 600)),
         st.tuples(st.just('rows'), st.just(0)),
         st.tuples(st.just('refusal'), st.just(0)),
@@ -138,11 +145,11 @@ events = st.lists(
 
 
 @settings(deadline=None, derandomize=True, max_examples=300)
-@given(st.integers(10, 600), st.integers(10, 300), events)
+@given(st.integers(10, 1500), st.integers(10, 300), events)
 def test_one_request_in_flight_and_never_sooner_than_the_period(
     period_ms: int, backoff_ms: int, sequence: list[tuple[str, int]]
 ) -> None:
-    """RT-07: s' = max(s + TE, r), at most one request outstanding, under every order of events."""
+    """RT-07: s' = max(s + TE, r), at most one request outstanding; a lost one has no period."""
     clock, rule = SimulatedClock(), NextSend(period_ms * MS, backoff_ms * MS)
     last_sent_ns: int | None = None
     refused_ns: int | None = None
@@ -155,7 +162,8 @@ def test_one_request_in_flight_and_never_sooner_than_the_period(
             lost = rule.give_up_if_lost(now_ns)
             over = waiting is not None and now_ns - waiting[0] >= retry_after_ns(waiting[1])
             assert (lost is not None) == over
-            waiting = None if over else waiting
+            if over:
+                waiting = last_sent_ns = refused_ns = None
             free = waiting is None
             rested = last_sent_ns is None or now_ns >= last_sent_ns + period_ms * MS
             calm = refused_ns is None or now_ns >= refused_ns + backoff_ms * MS

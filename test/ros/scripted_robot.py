@@ -54,6 +54,10 @@ class ScriptedRobot:
     def _on_chunk(self, message: Any) -> None:
         self.chunks.append(message)
 
+    def now_ns(self) -> int:
+        """Return the wall clock [ns]."""
+        return int(self._graph.node.get_clock().now().nanoseconds)
+
     def registration(self, **changes: Any) -> Any:
         """Return a registration that the server accepts, with changes."""
         request = RegisterRobot.Request()
@@ -117,6 +121,7 @@ class ScriptedRobot:
         ]
         message.budget_ns, message.keyframe_spacing_ns = 2_000_000_000, SPACING_NS
         message.minimum_period_ns = 180_000_000
+        message.stamp = self._graph.node.get_clock().now().to_msg()
         for name, value in changes.items():
             setattr(message, name, value)
         return message

@@ -5,95 +5,18 @@ from array import array
 from typing import Any
 
 import numpy as np
-import pytest
 from std_msgs.msg import UInt32
-from trajectory_msgs.msg import JointTrajectory
 
 from xinfer_ros.errors import Reason
 from xinfer_ros.models.registry import echo_contract
-from xinfer_ros.msg import ActionChunk, Budget, ExecutorState, Observation, ServerState
+from xinfer_ros.msg import Budget, ExecutorState, ServerState
 from xinfer_ros.ros import qos
-from xinfer_ros.ros.convert import fill_contract
-from xinfer_ros.srv import RegisterRobot
 
 from .graph import EPISODES, Graph
+from .scripted_server import Listener, ScriptedServer
 
-CONTRACT = echo_contract()
 ROBOT = f'r0={EPISODES}/transfer_cube_0@0'
-
-
-class ScriptedServer:
-    """
-    Registers everybody and answers as told.
-
-    :param graph: where it lives
-    :param epoch: of the server
-    """
-
-    def __init__(self, graph: Graph, epoch: int = 1) -> None:
-        node = graph.node
-        self.epoch, self.session = epoch, 100 + epoch
-        self.requests: list[Any] = []
-        self.answers = True
-        self._service = node.create_service(RegisterRobot, '/fleet/register_robot', self._register)
-        self._state = node.create_publisher(ServerState, '/fleet/server_state', qos.STATE)
-        self._chunks = node.create_publisher(ActionChunk, '/r0/action_chunk', qos.CHUNK)
-        self._subscription = node.create_subscription(
-            Observation, '/r0/observation', self._on_observation, qos.OBSERVATION
-        )
-        self._state.publish(ServerState(epoch=epoch, state=ServerState.READY))
-
-    def _register(self, request: Any, response: Any) -> Any:
-        response.reason, response.session, response.epoch = 0, self.session, self.epoch
-        response.lease_ns = 5_000_000_000
-        fill_contract(response, CONTRACT)
-        return response
-
-    def _on_observation(self, message: Any) -> None:
-        self.requests.append(message)
-        if self.answers:
-            self.send(self.chunk(message))
-
-    def chunk(self, request: Any, **changes: Any) -> Any:
-        """Return a good answer, with changes."""
-        message = ActionChunk()
-        for name in ('session', 'episode', 'request_id', 'keyframe_spacing_ns', 'joint_names'):
-            setattr(message, name, getattr(request, name))
-        message.epoch, message.start_step = self.epoch, request.executed_steps
-        rows = np.tile(np.array(request.state, np.float32), (CONTRACT.horizon, 1))
-        message.num_rows, message.rows = CONTRACT.horizon, array('f', rows.tobytes())
-        for name, value in changes.items():
-            setattr(message, name, value)
-        return message
-
-    def send(self, message: Any) -> None:
-        """Publish an answer."""
-        self._chunks.publish(message)
-
-
-class Listener:
-    """Keeps what an executor publishes."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.commands: list[Any] = []
-        self.reports: list[Any] = []
-        graph.node.create_subscription(
-            JointTrajectory, '/r0/joint_trajectory', self.commands.append, qos.COMMAND
-        )
-        graph.node.create_subscription(
-            ExecutorState, '/r0/executor_state', self.reports.append, qos.CHUNK
-        )
-
-    @property
-    def report(self) -> Any:
-        """Return the newest report, None before the first."""
-        return self.reports[-1] if self.reports else None
-
-    def count(self, reason: Reason) -> int:
-        """Return how often the newest report counts a reason."""
-        if self.report is None or reason.name not in self.report.reasons:
-            return 0
-        return int(self.report.reason_counts[list(self.report.reasons).index(reason.name)])
+CONTRACT = echo_contract()
 
 
 def test_rows_of_a_chunk_become_commands_by_joint_name(graph: Graph) -> None:
@@ -228,24 +151,6 @@ def test_a_budget_message_changes_the_requests_to_come(graph: Graph) -> None:
     graph.until(lambda: server.requests[-1].budget_ns == 90_000_000, 'the budget is in force')
 
 
-@pytest.mark.parametrize('kind', ['joint_trajectory', 'float64_multi_array'])
-def test_commands_are_in_the_message_type_that_was_asked_for(graph: Graph, kind: str) -> None:
-    from std_msgs.msg import Float64MultiArray
-
-    ScriptedServer(graph)
-    seen: list[Any] = []
-    topic = 'joint_trajectory' if kind == 'joint_trajectory' else 'position_controller/commands'
-    message = JointTrajectory if kind == 'joint_trajectory' else Float64MultiArray
-    graph.node.create_subscription(message, f'/r0/{topic}', seen.append, qos.COMMAND)
-    graph.run(
-        'robots_main', '--robot', ROBOT, '--ros-args',
-        '-p', f'command_types:=[{kind}]', '-p', f'command_topics:=[{topic}]',
-    )  # fmt: skip
-    graph.until(lambda: seen, 'commands come')
-    values = seen[0].points[0].positions if kind == 'joint_trajectory' else seen[0].data
-    assert len(values) == CONTRACT.action_dim
-
-
 def test_two_executors_with_one_id_are_told_and_the_first_goes_on(graph: Graph) -> None:
     """LC-03 with real executors: the second says why it does not move, the first loses nothing."""
     from diagnostic_msgs.msg import DiagnosticArray
@@ -301,3 +206,20 @@ def test_nothing_of_an_old_episode_is_commanded_in_the_new_one(graph: Graph) -> 
     server.answers = True
     graph.until(lambda: robot.commands, 'the new episode moves')
     assert server.requests[-1].episode == before + 1
+
+
+def test_every_robot_of_a_process_gets_its_safe_output(graph: Graph) -> None:
+    """Also seen (lerobot 2621), with several robots in one process."""
+    graph.server()
+    robots = [Listener(graph, f'/r{index}') for index in range(2)]
+    process = graph.run(
+        'robots_main', '--robot', ROBOT, '--robot', ROBOT.replace('r0', 'r1', 1),
+        '--ros-args', '-p', 'hold:=safe_pose', '-p', 'safe_pose:=["*=0.25"]',
+    )  # fmt: skip
+    graph.until(lambda: all(len(robot.commands) > 20 for robot in robots), 'the robots move')
+    assert process.end() == 0
+    graph.until(
+        lambda: all(set(r.commands[-1].points[0].positions) == {0.25} for r in robots),
+        'both are led to their safe pose',
+        2.0,
+    )

@@ -21,7 +21,8 @@ from xinfer_ros.core.observation import CameraFrame, Observation
 from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.engine.robots import Robot
 from xinfer_ros.engine.slot_writer import write_slot
-from xinfer_ros.episodes.bag import RecordedMessage, read_recording, shipped_bags
+from xinfer_ros.episodes.bag import Bag, RecordedMessage
+from xinfer_ros.episodes.sources import shipped_episodes
 from xinfer_ros.errors import Reason
 from xinfer_ros.models.registry import make_model
 from xinfer_ros.msg import Observation as ObservationMsg
@@ -57,8 +58,9 @@ class Keyframe:
 
 def recorded() -> Iterator[Keyframe]:
     """Yield every ninth keyframe of the shipped episodes."""
-    for bag in shipped_bags(EPISODES):
-        messages = read_recording(EPISODES / bag).messages
+    for name in shipped_episodes(EPISODES):
+        with Bag(EPISODES / name) as bag:
+            messages = tuple(bag.messages())
         task = next(message for message in messages if message.topic == '/task')
         instruction = TYPES.deserialize_cdr(task.data, 'std_msgs/msg/String').data
         rest = [message for message in messages if message.topic != '/task']

@@ -8,7 +8,9 @@ from types import ModuleType
 
 import pytest
 
-from xinfer_ros.ros.node_list import FleetPlan, fleet_nodes, robot_ids
+from xinfer_ros.episodes.sources import all_episodes, shipped_episodes
+from xinfer_ros.ros.node_list import CONFIG_FILES, FleetPlan, fleet_nodes, robot_ids
+from xinfer_ros.ros.process import share_folder
 
 LAUNCH = Path(__file__).parents[2] / 'launch'
 
@@ -41,7 +43,7 @@ def test_launch_file_starts_the_node_list(fleet_launch: ModuleType) -> None:
 
     from launch import LaunchContext
 
-    context = LaunchContext()
+    context, shipped = LaunchContext(), share_folder() / 'episodes'
     defaults = {
         entity.name: perform_substitutions(context, entity.default_value)
         for entity in fleet_launch.generate_launch_description().entities
@@ -52,8 +54,9 @@ def test_launch_file_starts_the_node_list(fleet_launch: ModuleType) -> None:
         actions = fleet_launch.fleet(context)
         plan = FleetPlan(
             robots=robot_ids(int(robots)),
-            bags=tuple(defaults['bags'].split(',')),
-            files=tuple(Path(name) for name in defaults['params_files'].split(',')),
+            bags=tuple(map(str, all_episodes(shipped_episodes(shipped), shipped))),
+            files=tuple(share_folder() / 'config' / name for name in CONFIG_FILES),
+            seed=int(defaults['seed']),
         )
         nodes = fleet_nodes(plan)
         assert [action.node_executable for action in actions] == [n.executable for n in nodes]

@@ -52,13 +52,17 @@ def test_robots_are_spread_over_processes_without_a_gap(num_robots: int, size: i
 
 def test_robots_take_turns_with_the_bags_and_do_not_move_in_step() -> None:
     _, first, second = _nodes(5)
-    assert [*first.arguments[1::2], *second.arguments[1::2]] == [
-        'r0=first@0.0',
-        'r1=second@0.7',
-        'r2=third@1.4',
-        'r3=first@2.1',
-        'r4=second@2.8',
-    ]
+    words = [*first.arguments[1::2], *second.arguments[1::2]]
+    played = [word.partition('@')[0] for word in words]
+    assert played == ['r0=first', 'r1=second', 'r2=third', 'r3=first', 'r4=second']
+    assert len({word.partition('@')[2] for word in words}) == 5
+
+
+def test_places_at_which_robots_begin_depend_on_the_seed_alone() -> None:
+    first, again, other = (
+        [spec.arguments for spec in _nodes(8, seed=seed)] for seed in (3, 3, 4)
+    )
+    assert first == again != other
 
 
 def test_each_process_gets_only_the_files_that_concern_it(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ MS = 1_000_000
 KEEP = {'keep_transitions': True, 'keep_decisions': True}
 COMING_AND_GOING = Workload(
     name='coming and going',
-    cycle_ms=(90.0, 90.0, 400.0),
+    cycles_ms=((90.0, 90.0, 400.0),),
     robots=11,
     bursts=(Burst(at_s=0.3, robots=6, responses=4), Burst(at_s=1.0, robots=2, responses=1)),
 )

@@ -27,7 +27,7 @@ Rows = npt.NDArray[np.int64]
 @pytest.mark.parametrize('policy', ['foresight', 'xinfer', 'edf', 'fifo'])
 def test_eight_robots_get_more_than_one_at_a_bearable_latency(policy: str) -> None:
     """SC-01: robots that ask again at once; the stages of different robots overlap."""
-    workload = Workload(name='steady', cycle_ms=(400.0,))
+    workload = Workload(name='steady', cycles_ms=((400.0,),))
     settings = policy_settings(policy, PAPER)
     rate, latency_ms = {}, {}
     for robots in (1, 2, 4, 8):
@@ -44,7 +44,7 @@ def _run(
     robots: int, end_s: float, admission: CapacityAdmission, bursts: tuple[Burst, ...] = ()
 ) -> tuple[Rows, Rows]:
     """Simulate the default policy behind an admission; return responses and refusals."""
-    workload = Workload(name='steady', cycle_ms=(BUDGET_MS,), bursts=bursts)
+    workload = Workload(name='steady', cycles_ms=((BUDGET_MS,),), bursts=bursts)
     length = Round(warm_up_s=0.0, end_s=end_s, period_ms=PERIOD_MS)
     scenario = draw_scenario(workload, robots, PAPER, seed=2, round=length)
     settings = policy_settings('foresight', PAPER)

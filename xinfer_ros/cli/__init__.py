@@ -11,9 +11,12 @@ from xinfer_ros.cli import (
     audit,
     calibrate,
     decision_cost,
+    episodes,
     erc,
     fleet,
     models,
+    modes,
+    physical,
     settings,
     sim,
     tables,
@@ -65,6 +68,7 @@ def _parser() -> OneLineParser:
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
     for group in (
         fleet,
+        episodes,
         settings,
         models,
         calibrate,
@@ -74,6 +78,8 @@ def _parser() -> OneLineParser:
         erc,
         tables,
         decision_cost,
+        modes,
+        physical,
     ):
         group.add_commands(commands)
     return parser

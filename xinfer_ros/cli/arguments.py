@@ -2,6 +2,7 @@
 """How arguments are read and refused."""
 
 import argparse
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -50,6 +51,21 @@ def whole_numbers(low: int, high: int) -> Callable[[str], tuple[int, ...]]:
 
     def parse(text: str) -> tuple[int, ...]:
         return tuple(dict.fromkeys(single(part.strip()) for part in text.split(',')))
+
+    return parse
+
+
+def number(low: float, high: float) -> Callable[[str], float]:
+    """Return a type of argument: a number within bounds."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f'{text!r}: a number from {low:g} to {high:g}')
+        return value
 
     return parse
 

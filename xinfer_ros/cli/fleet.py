@@ -3,6 +3,7 @@
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -10,9 +11,12 @@ from rich.console import Console
 
 from xinfer_ros.cli.arguments import Commands, ExampleFormatter, seconds, whole_number
 from xinfer_ros.cli.console import output_console
+from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.clock import MonotonicClock
+from xinfer_ros.episodes.sources import EpisodeReference
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.ros.node_list import DEFAULT_ROBOTS, ROBOTS_PER_PROCESS
+from xinfer_ros.ros.node_list import DEFAULT_ROBOTS, DEFAULT_SEED, ROBOTS_PER_PROCESS, FleetPlan
+from xinfer_ros.ros.params_file import resolve
 
 
 def add_commands(commands: Commands) -> None:
@@ -24,6 +28,7 @@ def add_commands(commands: Commands) -> None:
         'robots that replay recorded episodes, with a live table. Exit code 0 if no robot starved '
         'after the warm-up and every request was answered, 1 if not, 2 if a setting is wrong.',
         epilog='examples:\n  xinfer fleet --robots 8 --duration 60\n'
+        '  xinfer fleet --bags ~/datasets/fold_towel --robots 12   # a LeRobot data set\n'
         '  xinfer fleet --set scheduling_policy=xinfer --set record_run=run.npz',
         formatter_class=ExampleFormatter,
     )
@@ -34,7 +39,12 @@ def add_commands(commands: Commands) -> None:
     fleet.add_argument('--warm-up', type=seconds, default=3.0, help='time that does not [s]')
     fleet.add_argument(
         '--bags', nargs='+', default=None, metavar='BAG',
-        help='recordings, folders or names of shipped episodes (all shipped ones)',
+        help='episodes of any readable format: bags, data sets, files, folders of these, '
+        'PATH#NAME, or names of shipped ones (all shipped ones); robot i plays episode i mod M',
+    )  # fmt: skip
+    fleet.add_argument(
+        '--seed', type=whole_number(0, 2**31), default=DEFAULT_SEED,
+        help='seed of the place at which each robot begins its episode',
     )  # fmt: skip
     fleet.add_argument(
         '--params-file', action='append', type=Path, default=[], metavar='FILE',
@@ -65,17 +75,27 @@ def add_commands(commands: Commands) -> None:
     fleet.set_defaults(run=_fleet)
     replay = commands.add_parser(
         'replay',
-        help='play a recorded bag as the sensors of a robot',
-        description='Publishes pictures and joint states of a bag at their recorded times, as '
-        'replay.launch.py does.',
-        epilog='example: xinfer replay transfer_cube_0 --namespace /r0',
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        help='play a recorded episode as the sensors of a robot',
+        description='Publishes pictures and joint states of an episode at their recorded times, '
+        'as replay.launch.py does. Bags are played as they are, other formats as the messages '
+        'that a bag of them would hold.',
+        epilog='examples:\n  xinfer replay transfer_cube_0 --namespace /r0\n'
+        '  xinfer replay ~/datasets/fold_towel#12 --once\n'
+        '  xinfer replay bag --start-offset 10 --require joint_states task   # wait for listeners',
+        formatter_class=ExampleFormatter,
     )
-    replay.add_argument('bag', help='folder of the bag, or the name of a shipped episode')
+    replay.add_argument(
+        'bag', help='episode of any readable format: a path, PATH#NAME, or a shipped name'
+    )
     replay.add_argument('--namespace', default='/r0', help='namespace of the robot')
     replay.add_argument('--rate', type=float, default=1.0, help='speed, 1 as recorded')
-    replay.add_argument('--once', action='store_true', help='end with the bag')
+    replay.add_argument('--once', action='store_true', help='end with the episode')
     replay.add_argument('--start-offset', type=seconds, default=0.0, help='where to begin [s]')
+    replay.add_argument(
+        '--require', nargs='+', default=[], metavar='TOPIC',
+        help='topics that must be there (exit code 2 if not), and that somebody must listen to '
+        'before the first message is played',
+    )  # fmt: skip
     replay.set_defaults(run=_replay)
 
 
@@ -101,26 +121,28 @@ def _server_settings(arguments: argparse.Namespace) -> dict[str, object]:
 
 def _fleet(arguments: argparse.Namespace) -> int:
     _isolate()
-    from xinfer_ros.episodes.bag import find_bag, shipped_bags
+    from xinfer_ros.episodes.sources import all_episodes, shipped_episodes
     from xinfer_ros.fleet.run import FleetRun, RunFailedError, RunPlan
     from xinfer_ros.ros.monitor import Monitor
-    from xinfer_ros.ros.node_list import CONFIG_FILES, FleetPlan, fleet_nodes, robot_ids
+    from xinfer_ros.ros.node_list import CONFIG_FILES, fleet_nodes, robot_ids
     from xinfer_ros.ros.process import share_folder
     from xinfer_ros.ros.process_group import ProcessGroup
 
     console = output_console()
     shipped = share_folder() / 'episodes'
-    bags = arguments.bags or list(shipped_bags(shipped))
+    episodes = all_episodes(arguments.bags or shipped_episodes(shipped), shipped)
     config = share_folder() / 'config'
     robots = robot_ids(arguments.robots)
     plan = FleetPlan(
         robots=robots,
-        bags=tuple(str(find_bag(bag, shipped)) for bag in bags),
+        bags=tuple(str(episode) for episode in episodes),
         files=(*(config / name for name in CONFIG_FILES), *arguments.params_file),
         robots_per_process=arguments.robots_per_process,
         server=_server_settings(arguments),
+        seed=arguments.seed,
     )
     specs = fleet_nodes(plan)
+    _check_episodes(plan, episodes[: len(robots)])
     run_plan = RunPlan(
         robots=robots,
         duration_s=arguments.duration,
@@ -158,6 +180,20 @@ def _fleet(arguments: argparse.Namespace) -> int:
     return 1 if faults else 0
 
 
+def _check_episodes(plan: FleetPlan, episodes: Sequence[EpisodeReference]) -> None:
+    """Refuse episodes that lack a topic which the executor of their robot needs."""
+    from xinfer_ros.ros.replay_topics import check_recording, topics_of_executor
+
+    for robot, episode in zip(plan.robots, episodes, strict=False):
+        config = resolve(ExecutorConfig, f'/{robot}/executor', plan.files, {})
+        recording = episode.recording()
+        try:
+            needed = topics_of_executor(config)
+            check_recording(recording, needed, f'/{robot}', f'episode {episode}')
+        finally:
+            recording.close()
+
+
 # of the nodes, of the engine, and of the warnings what the engine has to say at its start
 _SHOWN = ('[ERROR]', '[FATAL]', 'CRITICAL', ' ERROR: ', '[engine] WARNING: ')
 
@@ -193,6 +229,7 @@ def _replay(arguments: argparse.Namespace) -> int:
             'rate': arguments.rate,
             'loop': not arguments.once,
             'start_offset_s': arguments.start_offset,
+            **({'required_topics': arguments.require} if arguments.require else {}),
         },
     )
     line = command(spec)

@@ -18,7 +18,7 @@ from xinfer_ros.predict.calibration import Calibration, load_calibration
 from xinfer_ros.sched.settings import POLICIES, PolicySettings, policy_settings
 from xinfer_ros.setting import changes
 from xinfer_ros.sim.scenario import Round
-from xinfer_ros.sim.workload import WORKLOADS, Workload
+from xinfer_ros.sim.workload import RECORDED, RECORDED_ABOUT, WORKLOADS, Workload
 from xinfer_ros.sim.world import World
 
 MAX_ROUNDS = 100
@@ -58,7 +58,7 @@ def add_simulation(parser: argparse.ArgumentParser, policy: str) -> None:
     """Add the arguments of workload, policy, device and world."""
     parser.add_argument(
         '--workload', default='alternating', metavar='NAME',
-        help=f'{", ".join(WORKLOADS)}, constant:MS, or trace:FILE',
+        help=f'{", ".join(WORKLOADS)}, {RECORDED}, constant:MS, or trace:FILE',
     )  # fmt: skip
     parser.add_argument(
         '--policy', default=policy, metavar='NAME[,NAME]',
@@ -98,8 +98,10 @@ def words() -> str:
     ]
     workloads = [f'  {name:15} {workload.about}' for name, workload in WORKLOADS.items()]
     workloads += [
+        f'  {RECORDED:15} {RECORDED_ABOUT}',
         '  constant:MS     one budget for every request',
-        '  trace:FILE      recorded budgets in ms, one a line or a JSON list, run through in turn',
+        '  trace:FILE      recorded budgets in ms, one a line or a JSON list, run through in',
+        '                  turn; or sequences of xinfer episodes budgets, one a robot in turn',
     ]
     return '\n'.join(['scheduling policies:', *policies, '', 'workloads:', *workloads])
 

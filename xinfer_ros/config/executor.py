@@ -24,7 +24,10 @@ class ExecutorConfig:
     robot_id: str = setting('', 'id in the fleet; empty: the namespace of the node')
     server: str = setting('/fleet', 'namespace of the server')
     autostart: bool = setting(True, 'configure and activate without being told')
-    rclpy_executor: str = setting('single', RCLPY_EXECUTOR, choices=('single', 'events'))
+    rclpy_executor: str = setting('events', RCLPY_EXECUTOR, choices=('single', 'events'))
+    real_time: bool = setting(
+        True, 'ask the system for real-time priority, if the robot has a process of its own'
+    )
 
     # joints, sensors and task
     joint_names: tuple[str, ...] = setting(
@@ -73,7 +76,9 @@ class ExecutorConfig:
         'zero_velocity for velocities',
         choices=('auto', 'last_position', 'zero_velocity', 'safe_pose'),
     )  # fmt: skip
-    safe_pose: tuple[str, ...] = setting((), 'where hold: safe_pose goes, JOINT=VALUE each')
+    safe_pose: tuple[str, ...] = setting(
+        (), 'where hold: safe_pose goes, JOINT=VALUE each; a discrete joint without a value stays'
+    )
     safe_pose_speed: float = setting(
         0.25, 'fastest joint on the way to the safe pose', unit='rad/s', low=0.001, high=10.0
     )
@@ -121,7 +126,7 @@ class ExecutorConfig:
         unit='steps', low=0, high=1000,
     )  # fmt: skip
     commitment: str = setting(
-        'measured', 'how d is chosen: commitment_steps, or from the longest of the last 20 responses',
+        'measured', 'd: commitment_steps, or as long as the longest of the last 20 responses',
         choices=('fixed', 'measured'),
     )  # fmt: skip
     commitment_margin_steps: int = setting(
@@ -131,7 +136,7 @@ class ExecutorConfig:
         1, 'least d, if it is measured', unit='steps', low=0, high=1000
     )
     max_commitment_steps: int = setting(
-        1000, 'largest d, stronger than the least; the server has its own limit', unit='steps',
+        1000, 'largest d, if it is measured; stronger than the least', unit='steps',
         low=0, high=1000,
     )  # fmt: skip
     refusal_backoff_s: float = setting(
@@ -169,7 +174,7 @@ class ExecutorConfig:
     )
     contact_efforts: tuple[str, ...] = setting((), 'JOINT=EFFORT each: contact begins above it')
     contact_release: float = setting(
-        0.7, 'share of that effort below which contact ends', low=0.0, high=1.0
+        0.7, 'share of that effort below which contact ends', low=0.01, high=1.0
     )
     motion_speed: float = setting(
         1.0, 'planned joint speed that is tight', unit='rad/s', low=0.01, high=100.0
@@ -184,6 +189,10 @@ class ExecutorConfig:
         self._check_lists()
         self._check_names()
         self._check_commands()
+        self._check_period()
+        self._check_budgets()
+
+    def _check_period(self) -> None:
         adapted = self.shortest_period_s <= self.minimum_period_s <= self.longest_period_s
         if self.horizon_adaptation and not adapted:
             raise ConfigError(
@@ -191,6 +200,16 @@ class ExecutorConfig:
                 f'within shortest_period_s {self.shortest_period_s} and longest_period_s '
                 f'{self.longest_period_s}'
             )
+        longest_s = self.longest_period_s if self.horizon_adaptation else self.minimum_period_s
+        is_sync = self.execution_mode == 'sync'  # no chunk comes while rows are played
+        if self.chunk_timeout_s and (is_sync or self.chunk_timeout_s <= longest_s):
+            raise ConfigError(
+                f'chunk_timeout_s is {self.chunk_timeout_s}; chunks are '
+                f'{"a whole chunk" if is_sync else f"{longest_s} s"} apart in mode '
+                f'{self.execution_mode}: give {"" if is_sync else "a longer time, or "}0'
+            )
+
+    def _check_budgets(self) -> None:
         known = ('gripper', 'contact', 'motion')
         for name in self.budget_sources:
             if name not in known:

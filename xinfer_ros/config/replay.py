@@ -10,9 +10,15 @@ from xinfer_ros.setting import setting
 class ReplayConfig:
     """Settings of the replay node."""
 
-    bag: str = setting('', 'folder of the recorded bag, or its name among the shipped episodes')
+    bag: str = setting(
+        '', 'episode of any readable format: a path, PATH#NAME for one of several, or the name of '
+        'a shipped one',
+    )  # fmt: skip
     loop: bool = setting(True, 'start over at the end')
     rate: float = setting(1.0, 'speed, 1 as recorded', low=0.05, high=20.0)
     start_offset_s: float = setting(
-        0.0, 'where in the bag to begin', unit='s', low=0.0, high=86400.0
+        0.0, 'where in the episode to begin, modulo its length', unit='s', low=0.0, high=86400.0
+    )
+    required_topics: tuple[str, ...] = setting(
+        (), 'topics that the episode must have, and that somebody must listen to before it begins'
     )

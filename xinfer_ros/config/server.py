@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from xinfer_ros.config.bounds import RCLPY_EXECUTOR
+from xinfer_ros.errors import ConfigError
 from xinfer_ros.setting import setting
 
 # models that need no files; models.registry makes them
@@ -23,6 +24,12 @@ class ServerConfig:
         choices=MODEL_NAMES,
         pattern=r'(table|python):.+|.*/.*|~|\.\.?',
         pattern_words='table:CALIBRATION, python:MODULE:FACTORY, a folder as ./NAME',
+    )
+    echo_joints: tuple[str, ...] = setting(
+        (), 'model echo: joints of the robots that it serves; empty: those of the ALOHA robot'
+    )
+    echo_cameras: tuple[str, ...] = setting(
+        (), 'model echo: their cameras; empty: those of the ALOHA robot'
     )
     model_seed: int = setting(0, 'seed of random weights (tiny)', low=0, high=2**31 - 1)
     device: str = setting('auto', 'auto, cpu, cuda or cuda:N; auto: CUDA if there is one')
@@ -115,3 +122,15 @@ class ServerConfig:
     )  # fmt: skip
     rclpy_executor: str = setting('single', RCLPY_EXECUTOR, choices=('single', 'events'))
     autostart: bool = setting(True, 'configure and activate without being told')
+
+    def __post_init__(self) -> None:
+        """Refuse settings that do not fit together."""
+        for name in ('echo_joints', 'echo_cameras'):
+            values = getattr(self, name)
+            if values and self.model != 'echo':
+                raise ConfigError(
+                    f'{name} is {list(values)}, but the model is {self.model}, which knows its '
+                    'own; leave it out, or serve echo'
+                )
+            if len(set(values)) != len(values) or not all(values):
+                raise ConfigError(f'{name} is {list(values)}; every entry once, none empty')

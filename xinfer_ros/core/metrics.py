@@ -5,8 +5,6 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-import numpy as np
-
 from xinfer_ros.errors import Reason
 
 
@@ -30,7 +28,42 @@ class LatencyWindow:
 
         :param share: 0 to 100 [%]
         """
-        return int(np.percentile(list(self._values), share)) if self._values else 0
+        if not self._values:
+            return 0
+        values = sorted(self._values)  # numpy's percentile takes twenty times as long
+        place = (len(values) - 1) * (share / 100)
+        low = int(place)
+        part, below, above = place - low, values[low], values[min(low + 1, len(values) - 1)]
+        step = float(above - below)
+        return int(below + step * part if part < 0.5 else above - step * (1 - part))
+
+
+class ClockSkew:
+    """
+    How far the clock of a robot is ahead of the server's, as far as messages can tell.
+
+    The difference of two wall clocks at an arrival is the skew less the time on the way, which is
+    never negative; so the largest of late is the best. For people alone: nothing is decided by it.
+
+    :param size: arrivals that count; older ones are forgotten, as clocks may be set
+    """
+
+    def __init__(self, size: int = 32) -> None:
+        self._leads_ns: deque[int] = deque(maxlen=size)
+
+    def add(self, stamp_ns: int, arrival_ns: int) -> None:
+        """
+        Take in a message.
+
+        :param stamp_ns: when the robot says that it was sent, its wall clock [ns]
+        :param arrival_ns: when it arrived, the server's wall clock [ns]
+        """
+        self._leads_ns.append(stamp_ns - arrival_ns)
+
+    @property
+    def skew_ns(self) -> int | None:
+        """Return by how much the robot's clock is ahead [ns], None before the first message."""
+        return max(self._leads_ns) if self._leads_ns else None
 
 
 class ExecutorPhase(IntEnum):

@@ -4,12 +4,13 @@
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from xinfer_ros.core.contract import ModelContract
+from xinfer_ros.core.metrics import ClockSkew
 from xinfer_ros.errors import Reason, Rejected
 
 PROTOCOL_VERSION = 2
@@ -47,6 +48,7 @@ class Robot:
     :param to_model: ``(action_dim,)`` column of the robot's order for each joint of the contract
     :param to_robot: the inverse
     :param last_request_id: largest request id received in this session
+    :param clock_skew: of its wall clock against the server's, for people to see
     """
 
     number: int
@@ -57,6 +59,7 @@ class Robot:
     to_robot: npt.NDArray[np.intp]
     last_request_id: int = 0
     duplicates_refused: int = 0
+    clock_skew: ClockSkew = field(default_factory=ClockSkew)
 
 
 def check_registration(registration: Registration, contract: ModelContract) -> None:

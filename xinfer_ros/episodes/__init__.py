@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of robots as timed messages."""
+"""Recordings of robots, whatever their format."""

@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated rounds, run on all cores of this machine."""
 
-import multiprocessing
-import os
-import signal
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, replace
-from types import TracebackType
 
 import numpy as np
 
 from xinfer_ros.core.clock import MonotonicClock
-from xinfer_ros.errors import ConfigError, XinferError
+from xinfer_ros.errors import ConfigError
 from xinfer_ros.fleet.records import RoundRecord
+from xinfer_ros.fleet.task_pool import TaskPool
 from xinfer_ros.predict.audit import audit
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.sched.settings import PolicySettings
@@ -145,7 +139,7 @@ def _curves(responses: Responses, round: Round) -> tuple[LatencyCurve, ...]:
     )
 
 
-class RoundPool:
+class RoundPool(TaskPool[RoundTask, RoundResult]):
     """
     Runs rounds in processes of its own; used as a context.
 
@@ -153,60 +147,4 @@ class RoundPool:
     """
 
     def __init__(self, jobs: int | None = None) -> None:
-        self._jobs = jobs or len(os.sched_getaffinity(0))
-        self._executor: ProcessPoolExecutor | None = None
-        self._others = set(multiprocessing.active_children())
-
-    def __enter__(self) -> 'RoundPool':
-        """Return this pool."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the processes, at once if something went wrong."""
-        if self._executor is None:
-            return
-        self._executor.shutdown(wait=error is None, cancel_futures=True)
-        if error is not None:
-            for process in set(multiprocessing.active_children()) - self._others:
-                process.terminate()
-
-    def run(
-        self, tasks: Sequence[RoundTask], done: Callable[[RoundResult], None] | None = None
-    ) -> list[RoundResult]:
-        """
-        Return the results of rounds, in the order of their tasks.
-
-        :param done: called with each result when it is there, in any order
-        :raises ConfigError: if a round cannot be simulated as asked
-        :raises XinferError: if a process has died
-        """
-        tell = done or (lambda result: None)
-        if self._jobs == 1 or (len(tasks) == 1 and self._executor is None):
-            results = []
-            for task in tasks:
-                results.append(run_round(task))
-                tell(results[-1])
-            return results
-        if self._executor is None:
-            self._executor = ProcessPoolExecutor(
-                self._jobs, multiprocessing.get_context('spawn'), _leave_ctrl_c_to_the_parent
-            )
-        futures = [self._executor.submit(run_round, task) for task in tasks]
-        try:
-            for future in as_completed(futures):
-                tell(future.result())
-        except BrokenProcessPool as error:
-            raise XinferError(
-                'a process that simulates rounds has died, perhaps for want of memory; '
-                'try --jobs 1'
-            ) from error
-        return [future.result() for future in futures]
-
-
-def _leave_ctrl_c_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+        super().__init__(run_round, jobs)

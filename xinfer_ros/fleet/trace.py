@@ -5,10 +5,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from xinfer_ros.core.budget_sequence import load_budget_sequences
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.sim.workload import Workload, make_workload
 
-NEEDED = 'budgets in ms are needed, one a line or a JSON list'
+NEEDED = (
+    'budgets in ms are needed, one a line or a JSON list, or the sequences that '
+    '`xinfer episodes budgets` writes'
+)
 
 
 def load_workload(name: str) -> Workload:
@@ -18,16 +22,23 @@ def load_workload(name: str) -> Workload:
     :raises ConfigError: if there is none, or its file tells of no budgets
     """
     kind, _, file = name.partition(':')
-    return make_workload(name, _budgets_ms(Path(file)) if kind == 'trace' and file else ())
+    return make_workload(name, _traces_ms(Path(file)) if kind == 'trace' and file else ())
 
 
-def _budgets_ms(path: Path) -> tuple[float, ...]:
+def _traces_ms(path: Path) -> tuple[tuple[float, ...], ...]:
     try:
         text = path.read_text()
     except OSError as error:
         raise ConfigError(f'trace {path} cannot be read: {error.strerror}') from error
     except UnicodeDecodeError as error:
         raise ConfigError(f'trace {path} is no text; {NEEDED}') from error
+    if text.lstrip().startswith('{'):
+        found = load_budget_sequences(path)
+        return tuple(sequence.budgets_ms for sequence in found.sequences)
+    return (_budgets_ms(path, text),)
+
+
+def _budgets_ms(path: Path, text: str) -> tuple[float, ...]:
     try:
         if text.lstrip().startswith('['):
             values: list[Any] = json.loads(text)

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from xinfer_ros.models.rtc import Jacobian, guidance_gains
+from xinfer_ros.core.guidance import guidance_gains
+from xinfer_ros.models.rtc import Jacobian
 
 _MIN_PERIOD = 4e-3
 _MAX_PERIOD = 4.0
@@ -25,7 +26,7 @@ class RtcInputs:
     A request without a leftover has weights of 0 and no frozen row.
 
     :param previous: ``(B, H, action_width)`` leftovers in model space, row 0 is executed next
-    :param weights: ``(B, H)`` guidance weights in [0, 1], see ``rtc.prefix_weights``; None where
+    :param weights: ``(B, H)`` guidance weights in [0, 1], see ``core.guidance``; None where
         no request is guided
     :param frozen: ``(B, H)`` bool, rows clamped to ``previous`` at every step, with flow time 0 of
         their own (for checkpoints trained that way); None where no request has any

@@ -4,7 +4,8 @@
 from dataclasses import dataclass, field
 
 from xinfer_ros.config import ServerConfig
-from xinfer_ros.models.rtc import Jacobian, RtcMode, RtcOptions, Schedule
+from xinfer_ros.core.guidance import Schedule
+from xinfer_ros.models.rtc import Jacobian, RtcMode, RtcOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,12 +17,16 @@ class ModelOptions:
     :param device: ``auto`` (the first CUDA device if there is one), ``cpu``, ``cuda``, ``cuda:N``
     :param dtype: ``auto`` (bfloat16 on CUDA, float32 on a CPU), ``float32`` or ``bfloat16``
     :param rtc: how new chunks are tied to leftovers
+    :param echo_joints: joints of the model echo; none: those of the ALOHA robot
+    :param echo_cameras: its cameras; none: those of the ALOHA robot
     """
 
     seed: int = 0
     device: str = 'auto'
     dtype: str = 'auto'
     rtc: RtcOptions = field(default_factory=RtcOptions)
+    echo_joints: tuple[str, ...] = ()
+    echo_cameras: tuple[str, ...] = ()
 
     @classmethod
     def from_config(cls, config: ServerConfig) -> 'ModelOptions':
@@ -31,6 +36,8 @@ class ModelOptions:
             seed=config.model_seed,
             device=config.device,
             dtype=config.model_dtype,
+            echo_joints=tuple(config.echo_joints),
+            echo_cameras=tuple(config.echo_cameras),
             rtc=RtcOptions(
                 mode=mode,
                 jacobian=Jacobian(config.rtc_jacobian),

@@ -9,11 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from xinfer_ros.core.guidance import Schedule, prefix_weights
 from xinfer_ros.errors import ModelError
 from xinfer_ros.models.flow import RtcInputs
 from xinfer_ros.models.folder import Difference
 from xinfer_ros.models.pi05 import Pi05
-from xinfer_ros.models.rtc import Jacobian, Schedule, prefix_weights
+from xinfer_ros.models.rtc import Jacobian
 
 ORACLE_FILE = 'oracle.npz'
 _BATCH = re.compile(r'b(\d+)_(.+)')

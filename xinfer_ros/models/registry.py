@@ -2,8 +2,9 @@
 """Models by name."""
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 
@@ -78,9 +79,20 @@ def preload(name: str) -> None:
             family_of(existing_folder(name))
 
 
-def echo_contract() -> ModelContract:
-    """Return what ``echo`` promises unless told otherwise: the same robot as ``tiny``."""
-    return aloha_contract('echo', ECHO_INSTRUCTION_BYTES)
+def echo_contract(joints: Sequence[str] = (), cameras: Sequence[str] = ()) -> ModelContract:
+    """
+    Return what ``echo`` promises: unless told otherwise, the same robot as ``tiny``.
+
+    :param joints: names of the joints, none: those of the ALOHA robot
+    :param cameras: names of the cameras, none: those of the ALOHA robot
+    """
+    aloha = aloha_contract('echo', ECHO_INSTRUCTION_BYTES)
+    size = aloha.cameras[0]
+    return replace(
+        aloha,
+        joint_names=tuple(joints) or aloha.joint_names,
+        cameras=tuple(replace(size, name=name) for name in cameras) or aloha.cameras,
+    )
 
 
 def _makers() -> dict[str, Callable[[ModelOptions, ModelContract | None], StagedModel]]:
@@ -104,7 +116,9 @@ def _make_random(name: str, options: ModelOptions, contract: ModelContract | Non
 
 
 def _make_echo(options: ModelOptions, contract: ModelContract | None) -> StagedModel:
-    return EchoModel(contract if contract is not None else echo_contract())
+    if contract is None:
+        contract = echo_contract(options.echo_joints, options.echo_cameras)
+    return EchoModel(contract)
 
 
 def _make_table(options: ModelOptions, contract: ModelContract | None) -> StagedModel:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from xinfer_ros.core.guidance import prefix_weights
 from xinfer_ros.core.slot import SlotArrays
 from xinfer_ros.models.adapter import frozen_steps
 from xinfer_ros.models.processor import Processor
-from xinfer_ros.models.rtc import RtcMode, RtcOptions, prefix_weights
+from xinfer_ros.models.rtc import RtcMode, RtcOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,8 +70,8 @@ class ActionQueue:
     """
     Rows to be executed, oldest first; each row is taken exactly once and none is skipped twice.
 
-    Linearisable: ``pop``, ``merge``, ``snapshot`` and ``clear`` may be called from any thread. A
-    chunk that is refused changes nothing.
+    Linearisable: its methods may be called from any thread. A chunk that is refused changes
+    nothing.
 
     :param num_joints: width of a row
     :param rule: what is played of a new chunk and older ones
@@ -94,20 +94,20 @@ class ActionQueue:
         self._next = 0
         self._executed_steps = 0
         self._is_seam = False
-        self._before: Rows | None = None  # the row executed last
+        self._before: Rows | None = None  # from where the next row starts
 
     def pop(self, skip_steps: int = 0) -> QueuedRow | None:
         """
         Take the next row; None, and no step is counted, if there is none.
 
-        :param skip_steps: rows to leave out before it; they count as consumed, and the last
-            queued row is never left out [steps]
+        :param skip_steps: rows to leave out before it, fewer if the step over them would be too
+            wide; they count as consumed, and the last queued row is never left out [steps]
         """
         with self._lock:
             queued = len(self._rows) - self._next
             if queued == 0:
                 return None
-            skipped = min(skip_steps, queued - 1)
+            skipped = self._skippable(min(skip_steps, queued - 1))
             self._next += skipped
             self._executed_steps += skipped
             row = QueuedRow(
@@ -121,14 +121,23 @@ class ActionQueue:
             self._is_seam, self._before = False, row.values
             return row
 
+    def _skippable(self, most_steps: int) -> int:
+        """Return how many rows may be left out: a late tick is no reason for a wide step."""
+        limits, before = self._limits, self._before
+        if limits is None or before is None:
+            return most_steps
+        while most_steps and not limits.allow_step(before, self._rows[self._next + most_steps]):
+            most_steps -= 1
+        return most_steps
+
     def merge(self, start_step: int, rows: Rows, at_rest: Rows | None = None) -> Handoff:
         """
         Let a new chunk take over at the next row; consumed rows are left out.
 
         :param start_step: executed steps at the observation that the chunk answers [steps]
         :param rows: ``(H, num_joints)`` float32; not copied, must not be written to afterwards
-        :param at_rest: ``(num_joints,)`` measured positions: from where a robot without queued
-            rows starts, if limits are to be kept
+        :param at_rest: ``(num_joints,)`` as measured with the observation: from where a robot
+            without rows starts that has executed none since, if limits are to be kept
         :raises Rejected: STALE_CHUNK, REJECTED_ROWS or REJECTED_LIMITS; the queue stays as it was
         """
         if len(rows) > MAX_QUEUED_STEPS:
@@ -138,12 +147,13 @@ class ActionQueue:
         with self._lock:
             row = handoff_row(start_step, len(rows), self._executed_steps)
             replaced = self._rows[self._next :]
-            before = self._before if len(replaced) or at_rest is None else at_rest
+            rested = row == 0 and not len(replaced) and at_rest is not None
+            before = at_rest if rested else self._before
             played = self._rule.merged(start_step, rows, row)
             if self._limits is not None:
                 self._limits.check(played, before, self._keyframe_spacing_ns, first_row=row)
             self._rule.take(start_step, rows)
-            self._rows = played
+            self._rows, self._before = played, before
             self._next, self._is_seam = 0, True
             return Handoff(row=row, replaced=replaced)
 
@@ -158,6 +168,11 @@ class ActionQueue:
             self._rule.clear()
             self._rows, self._before = self._empty, None
             self._next, self._is_seam = 0, False
+
+    def part(self) -> None:
+        """Blend no older chunk into those to come, as a new task demands; queued rows stay."""
+        with self._lock:
+            self._rule.clear()
 
     @property
     def executed_steps(self) -> int:

@@ -39,7 +39,7 @@ class ChunkExecutor:
         sources = (*settings.budget_sources, self._planner)
         self._budget = TightestBudget(sources, settings.budget_ns)
         self._wish = BudgetWish(budget_ns=settings.budget_ns, reason='')
-        self._log = MotionLog(~settings.discrete, spacing_ns)
+        self._log = MotionLog(~settings.discrete, spacing_ns, settings.rows_are_velocities)
         self._commitment = settings.commitment_estimator()  # None: fixed
         self._horizon = None if settings.horizon is None else HorizonAdaptation(settings.horizon)
         self._chunk_steps = 0  # H of the latest chunk
@@ -70,7 +70,9 @@ class ChunkExecutor:
             if self._moving:
                 self._report.ticks += 1
                 self._report.starved_ticks += row is None
-            if row is not None:
+            if row is None:
+                self._log.hold()
+            else:
                 self._report.skipped_steps += row.skipped_steps
                 self._log.add(row)
         return row
@@ -96,19 +98,18 @@ class ChunkExecutor:
         :returns: None if the session was lost in the meantime
         """
         with self._lock:
-            grant = self.session.grant
+            grant, settings = self.session.grant, self._settings
             if grant is None:
                 return None
             executed_steps, leftover = self._queue.snapshot()
-            tied = leftover if self._settings.mode is ExecutionMode.RTC else leftover[:0]
+            tied = leftover if settings.mode is ExecutionMode.RTC else leftover[:0]
             self._wish = self._wished(now_ns, leftover, sensed)
             budget_ns = self._wish.budget_ns
-            self._count_send(now_ns, min(self._commitment_steps(grant, budget_ns), len(tied)))
-            if self._horizon is not None:
-                self._ledger.next_send.minimum_period_ns = self._adapted(self._horizon)
-            self._at_rest = (
-                None if sensed is None else sensed.rest(self._settings.rows_are_velocities)
-            )
+            wanted_steps = self._commitment_steps(grant, budget_ns)
+            self._count_send(now_ns, min(wanted_steps, len(tied)))
+            if (horizon := self._horizon) is not None:
+                self._ledger.next_send.minimum_period_ns = self._adapted(horizon, wanted_steps)
+            self._at_rest = None if sensed is None else sensed.rest(settings.rows_are_velocities)
             return RequestDraft(
                 session=grant.session,
                 episode=self._episode,
@@ -224,13 +225,13 @@ class ChunkExecutor:
         self._report.handoff_violations += handoff.row > frozen_steps
         self._report.overfrozen_steps += max(frozen_steps - handoff.row, 0)
 
-    def _adapted(self, horizon: HorizonAdaptation) -> int:
-        """Return the period after this request; ``d <= s <= H - d`` holds for its commitment."""
-        spacing_ns, promised = self._settings.keyframe_spacing_ns, self._report.commitment_steps
+    def _adapted(self, horizon: HorizonAdaptation, steps: int) -> int:
+        """Return the period after this request; ``d <= s <= H - d``, even if less was left."""
+        spacing_ns = self._settings.keyframe_spacing_ns
         return horizon.period_ns(
             self._wish.budget_ns <= self._settings.tight_budget_ns,
-            least_ns=promised * spacing_ns,
-            most_ns=(self._chunk_steps - promised) * spacing_ns if self._chunk_steps else None,
+            least_ns=steps * spacing_ns,
+            most_ns=(self._chunk_steps - steps) * spacing_ns if self._chunk_steps else None,
         )
 
     def granted(self, grant: Grant, now_ns: int) -> None:
@@ -256,6 +257,7 @@ class ChunkExecutor:
     def supersede(self) -> None:
         """Withdraw the request in flight, since the task has changed; the next leaves at once."""
         with self._lock:
+            self._queue.part()
             self._ledger.supersede()
 
     def set_budget(self, budget_ns: int, source: str = '') -> None:

@@ -32,6 +32,7 @@ class CommandSource:
         self._overrun_skip_steps = overrun_skip_steps
         self._paused_ticks = 0
         self._overruns = 0
+        self._is_paused = False
         self._is_led_away = False
         self.why_hold = NO_CHUNK
         self.is_stopped = True
@@ -66,6 +67,7 @@ class CommandSource:
         trouble = trouble or self._watchdog.trouble(now_ns)
         if trouble:
             return self._pause(trouble)
+        self._is_paused = False
         skip_steps = missed if missed <= self._overrun_skip_steps else 0
         row = self._executor.tick(skip_steps=skip_steps)
         self.why_hold = '' if row is not None else NO_CHUNK
@@ -76,9 +78,9 @@ class CommandSource:
 
     def _pause(self, trouble: str) -> Rows | None:
         """Hold without consuming a row; what follows a way to a safe pose starts from there."""
-        if self._hold.moves and not self.why_hold:
+        if self._hold.moves and not self._is_paused:
             self._executor.start_episode()
-        self.why_hold = trouble
+        self._is_paused, self.why_hold = True, trouble
         held = self._hold.step()
         self._paused_ticks += held is not None
         return held

@@ -11,6 +11,7 @@ from xinfer_ros.core.clock import Clock
 log = logging.getLogger(__name__)
 
 Task = Callable[[int], int | None]
+CLOSE_S = 2.0
 
 
 class ControlLoop:
@@ -24,17 +25,10 @@ class ControlLoop:
     :param clock: the steady clock
     :param tasks: called for the first time when the loop starts
     :param failed: called in the loop's thread when a task has raised
-    :param prepare: called once in the loop's thread, before the first task
     """
 
-    def __init__(
-        self,
-        clock: Clock,
-        tasks: Sequence[Task],
-        failed: Callable[[], None],
-        prepare: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._clock, self._failed, self._prepare = clock, failed, prepare
+    def __init__(self, clock: Clock, tasks: Sequence[Task], failed: Callable[[], None]) -> None:
+        self._clock, self._failed = clock, failed
         self._tasks = list(tasks)
         self._due: list[tuple[int, int]] = []
         self._closing = False
@@ -53,11 +47,12 @@ class ControlLoop:
         self._is_woken = True
         self._wakeup.set()
 
-    def close(self) -> None:
-        """End the thread after the task in execution."""
+    def close(self) -> bool:
+        """End the thread after the task in execution; return whether it has ended in time."""
         self._closing = True
         self._wakeup.set()
-        self._thread.join()
+        self._thread.join(CLOSE_S)
+        return not self._thread.is_alive()
 
     def lateness_ns(self, now_ns: int) -> int:
         """Return for how long a task has been due that has not ended yet [ns]; any thread."""
@@ -66,7 +61,6 @@ class ControlLoop:
 
     def _run(self) -> None:
         try:
-            self._prepare()
             now_ns = self._clock.now_ns()
             self._due = [(now_ns, index) for index in range(len(self._tasks))]
             while self._due and not self._closing:
@@ -115,6 +109,10 @@ class TickRate:
     def due_ns(self) -> int:
         """Return when the next tick is due [ns], 0 before the first."""
         return self._due_ns if self._due_ns is not None else 0
+
+    def rest(self) -> None:
+        """Begin a new grid with the next tick; none is missed until then."""
+        self._due_ns = None
 
     def is_due(self, now_ns: int) -> bool:
         """Return whether a tick is due, or the clock has jumped back behind the last one."""

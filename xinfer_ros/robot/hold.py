@@ -9,7 +9,7 @@ import numpy as np
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.chunk import Rows
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.robot.joint_values import values_by_joint
+from xinfer_ros.robot.joint_values import joints_matching, values_by_joint
 
 
 class HoldMode(Enum):
@@ -49,7 +49,8 @@ class Hold:
 
     :param mode: what holds
     :param spacing_ns: time between two commands [ns]
-    :param safe_pose: ``(num_joints,)`` float32, for SAFE_POSE
+    :param safe_pose: ``(num_joints,)`` float32, for SAFE_POSE; NaN: the joint stays, as a gripper
+        that holds something must
     :param speed: of the fastest joint on the way to it [1/s]
     """
 
@@ -67,16 +68,19 @@ class Hold:
         """
         Return what the settings ask for.
 
-        :raises ConfigError: if the safe pose lacks a joint
+        :raises ConfigError: if the safe pose lacks a joint that is not discrete
         """
-        mode, pose = HoldMode(config.hold), None
+        is_velocity = config.command_interface == 'velocity'
+        auto = HoldMode.ZERO_VELOCITY if is_velocity else HoldMode.LAST_POSITION
+        mode, pose = auto if config.hold == 'auto' else HoldMode(config.hold), None
         if mode is HoldMode.SAFE_POSE:
             pose = values_by_joint(config.safe_pose, joint_names, 'safe_pose').astype(np.float32)
+            may_stay = joints_matching(config.discrete_joints, joint_names)
             missing = [n for n, v in zip(joint_names, pose, strict=True) if np.isnan(v)]
-            if missing:
+            if missing := [name for name in missing if name not in may_stay]:
                 raise ConfigError(
-                    f'safe_pose has no value for {", ".join(missing)}; give one for every joint, '
-                    'as left_*=0.0'
+                    f'safe_pose has no value for {", ".join(missing)}; give one for every joint '
+                    'that is not discrete, as left_*=0.0'
                 )
         spacing_ns = round(config.keyframe_spacing_s * 1e9)
         return cls(mode, spacing_ns, pose, config.safe_pose_speed)
@@ -98,7 +102,7 @@ class Hold:
         if self._mode is HoldMode.ZERO_VELOCITY:
             self._last = np.zeros_like(last)
         elif self._safe_pose is not None:
-            way = self._safe_pose - last
+            way = self._goal(last) - last
             reach = self._speed * self._spacing_ns / 1e9
             longest = float(np.abs(way).max(initial=0.0))
             share = 1.0 if longest <= reach else reach / longest
@@ -112,12 +116,16 @@ class Hold:
             return None
         if self._mode is HoldMode.ZERO_VELOCITY:
             last = np.zeros_like(last)
-        goal, duration_ns = last, self._spacing_ns
+        goal, duration_ns = self._goal(last), self._spacing_ns
         if self._safe_pose is not None:
-            goal = self._safe_pose
             distance = float(np.abs(goal - last).max(initial=0.0))
             duration_ns = max(round(distance / self._speed * 1e9), self._spacing_ns)
         return SafeOutput(values=last, goal=goal, duration_ns=duration_ns)
+
+    def _goal(self, last: Rows) -> Rows:
+        if self._safe_pose is None:
+            return last
+        return np.where(np.isnan(self._safe_pose), last, self._safe_pose)
 
     def forget(self) -> None:
         """

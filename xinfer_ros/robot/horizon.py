@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.chunk import Rows
+from xinfer_ros.errors import ConfigError
 from xinfer_ros.robot.joint_values import joints_matching
 
 AGREE_ROWS = 0.5  # disagreement below which chunks agree
@@ -41,10 +42,19 @@ class HorizonSettings:
     def from_config(
         cls, config: ExecutorConfig, joint_names: tuple[str, ...]
     ) -> 'HorizonSettings | None':
-        """Return the settings of a node, None if its period does not adapt."""
+        """
+        Return the settings of a node, None if its period does not adapt.
+
+        :raises ConfigError: if there is no joint to compare
+        """
         if not config.horizon_adaptation:
             return None
         discrete = joints_matching(config.discrete_joints, joint_names)
+        if len(discrete) == len(joint_names):
+            raise ConfigError(
+                f'horizon_adaptation is set, but discrete_joints is '
+                f'{list(config.discrete_joints)}, which leaves no joint to compare'
+            )
         return cls(
             shortest_ns=round(config.shortest_period_s * 1e9),
             start_ns=round(config.minimum_period_s * 1e9),
@@ -70,7 +80,8 @@ class HorizonAdaptation:
 
     def __init__(self, settings: HorizonSettings) -> None:
         self._settings = settings
-        self._period_ns = settings.start_ns
+        self._period_ns = settings.start_ns  # where the rule wants it
+        self._in_force_ns = settings.start_ns  # what the commitment makes of that
         self._agreed = 0
         self._window = -(-settings.longest_ns // settings.keyframe_spacing_ns)
         self._disagreement = 0.0
@@ -88,7 +99,7 @@ class HorizonAdaptation:
         a fixed window, since later rows differ more, and a shorter period leaves more of them.
 
         :param new_rows: ``(H, num_joints)`` float32
-        :param leftover_rows: ``(m, num_joints)`` float32, as it was when the request was sent
+        :param leftover_rows: ``(m, num_joints)`` float32, as it was when the chunk came
         :param frozen_steps: first rows that repeat the leftover, and say nothing [steps]
         """
         first = max(frozen_steps, 0)
@@ -113,13 +124,18 @@ class HorizonAdaptation:
         return moved
 
     def _adapt(self) -> None:
-        settings, period_ns = self._settings, self._period_ns
+        period_ns = self._in_force_ns
         self._agreed = self._agreed + 1 if self._disagreement < AGREE_ROWS else 0
         if self._disagreement > DISAGREE_ROWS:
-            self._period_ns = max(period_ns * 3 // 4, settings.shortest_ns)
+            self._change(period_ns * 3 // 4)
         elif self._agreed >= PATIENCE:
             self._agreed = 0
-            self._period_ns = min(period_ns * 9 // 8, settings.longest_ns)
+            self._change(period_ns * 9 // 8)
+
+    def _change(self, period_ns: int) -> None:
+        settings = self._settings
+        self._period_ns = min(max(period_ns, settings.shortest_ns), settings.longest_ns)
+        self._in_force_ns = self._period_ns
 
     def period_ns(
         self, budget_class_is_tight: bool, least_ns: int = 0, most_ns: int | None = None
@@ -133,9 +149,13 @@ class HorizonAdaptation:
             since a robot without rows stands still; None: not known [ns]
         :returns: never less than the spacing of rows
         """
-        settings = self._settings
-        wanted = settings.shortest_ns if budget_class_is_tight else self._period_ns
-        period_ns = max(wanted, least_ns)
+        self._in_force_ns = self._within(self._period_ns, least_ns, most_ns)
+        if budget_class_is_tight:
+            return self._within(self._settings.shortest_ns, least_ns, most_ns)
+        return self._in_force_ns
+
+    def _within(self, wanted_ns: int, least_ns: int, most_ns: int | None) -> int:
+        period_ns = max(wanted_ns, least_ns)
         if most_ns is not None:
             period_ns = min(period_ns, most_ns)
-        return max(period_ns, settings.keyframe_spacing_ns)
+        return max(period_ns, self._settings.keyframe_spacing_ns)

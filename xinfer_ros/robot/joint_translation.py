@@ -18,8 +18,6 @@ class JointTranslation:
         pairs = list(zip(robot, model, strict=True)) if model else []
         self._to_model = dict(pairs)
         self._to_robot = {theirs: ours for ours, theirs in pairs}
-        # a model's answer in the robot's names would be taken for one in its own
-        self._foreign = set(self._to_model) - set(self._to_robot)
 
     def to_model(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the model's names of the robot's joints."""
@@ -27,7 +25,4 @@ class JointTranslation:
 
     def to_robot(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the robot's names of the model's joints."""
-        return tuple(
-            self._to_robot.get(name, f'{name}?' if name in self._foreign else name)
-            for name in names
-        )
+        return tuple(self._to_robot.get(name, name) for name in names)

@@ -64,6 +64,18 @@ class RowLimits:
             first_step = first_row + (before is None)  # nothing leads to the first row
             raise self._too_fast(steps, slow, first_step, keyframe_spacing_ns)
 
+    def allow_step(self, before: Rows, row: Rows) -> bool:
+        """
+        Return whether a row may follow another one, in spite of those left out between them.
+
+        Their speed does not count: as many ticks were missed as rows are left out.
+
+        :param before: ``(num_joints,)`` float32
+        :param row: ``(num_joints,)`` float32
+        """
+        dust = _DUST * (1.0 + np.minimum(np.abs(row), _LARGEST))
+        return bool((np.abs(row - before) <= self.step + dust).all())
+
     def _most_per_step(self, keyframe_spacing_ns: int) -> Limits:
         return np.minimum(self.step, self.velocity * (keyframe_spacing_ns * 1e-9))
 

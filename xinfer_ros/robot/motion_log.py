@@ -20,17 +20,19 @@ class MotionLog:
 
     :param continuous: ``(num_joints,)`` bool, the joints whose steps count as jumps
     :param keyframe_spacing_ns: spacing of rows, Delta [ns]
-    :param memory_ns: how far back rows are kept, at least ``MOTION_NS`` [ns]
+    :param rows_are_speeds: and not positions
     """
 
     def __init__(
-        self, continuous: npt.NDArray[np.bool_], keyframe_spacing_ns: int, memory_ns: int = 0
+        self,
+        continuous: npt.NDArray[np.bool_],
+        keyframe_spacing_ns: int,
+        rows_are_speeds: bool = False,
     ) -> None:
-        kept = max(memory_ns, MOTION_NS) // keyframe_spacing_ns + 2
         self._continuous = continuous
+        self._spacing_s, self._rows_are_speeds = keyframe_spacing_ns * 1e-9, rows_are_speeds
         self._empty: Rows = np.zeros((0, len(continuous)), np.float32)
-        self._rows: deque[Rows] = deque(maxlen=kept)
-        self._motion_rows = MOTION_NS // keyframe_spacing_ns + 1
+        self._rows: deque[Rows] = deque(maxlen=MOTION_NS // keyframe_spacing_ns + 1)
         self.handoff_jump = 0.0
         self.handoff_jump_max = 0.0
 
@@ -43,6 +45,12 @@ class MotionLog:
             self.handoff_jump_max = max(self.handoff_jump_max, self.handoff_jump)
         self._rows.append(row.values)
 
+    def hold(self) -> None:
+        """Take in a tick without a row: the robot stays where it is."""
+        if self._rows:
+            last = self._rows[-1]
+            self._rows.append(np.zeros_like(last) if self._rows_are_speeds else last)
+
     def rows(self) -> Rows:
         """Return the rows kept, ``(n, num_joints)``, newest last."""
         return np.array(self._rows, np.float32) if self._rows else self._empty
@@ -50,8 +58,9 @@ class MotionLog:
     @property
     def motion(self) -> float:
         """Return the path of the joint that was moved most over the last second [rad; m]."""
-        rows = self.rows()[-self._motion_rows :]
-        return float(np.abs(np.diff(rows, axis=0)).sum(axis=0).max(initial=0.0))
+        rows = self.rows()
+        moved = rows[1:] * self._spacing_s if self._rows_are_speeds else np.diff(rows, axis=0)
+        return float(np.abs(moved).sum(axis=0).max(initial=0.0))
 
     def clear(self) -> None:
         """Forget the rows of an episode that is over; the largest jump stays."""

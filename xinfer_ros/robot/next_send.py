@@ -25,7 +25,8 @@ class NextSend:
     The rule ``s' = max(s + TE, r)``: at most one request in flight.
 
     After an answer without rows the next request waits ``backoff_ns``, so that a refusing server
-    is not flooded; a request without any answer is given up after ``retry_after_ns``.
+    is not flooded; a request without any answer is given up after ``retry_after_ns``, and the
+    next one leaves at once.
 
     :param minimum_period_ns: ``TE`` [ns]
     :param backoff_ns: pause after a refusal [ns]
@@ -83,7 +84,7 @@ class NextSend:
         lost = self._in_flight
         if lost is None or now_ns - lost.sent_ns < retry_after_ns(lost.budget_ns):
             return None
-        self._in_flight = None
+        self.withdraw()  # a robot that waits for its period as well might run out of rows
         return lost
 
     def withdraw(self) -> None:

@@ -112,7 +112,7 @@ class RequestLedger:
         if answered_id in self._given_up:
             self._given_up.remove(answered_id)  # too late, but not unanswered
             self.unanswered -= 1
-        raise Rejected(Reason.STALE_CHUNK, f'request {answered_id} was given up')
+        raise Rejected(Reason.STALE_CHUNK, f'request {answered_id} is not waited for')
 
     def accepted(self, request: InFlight) -> None:
         """Note that the rows of an answer were taken."""

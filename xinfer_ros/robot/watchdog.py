@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who notices that nothing comes any more: chunks from the server, or ticks from our own thread."""
+"""Who notices that nothing comes any more: chunks, or the ticks of our own thread."""
 
 import threading
 from collections.abc import Callable
 
 from xinfer_ros.core.clock import Clock
 
-LOOKS = 4  # times that a stall is looked for within its limit
+LOOKS = 2  # times that a stall is looked for within its limit
 STALL_TICKS, STALL_NS = 3, 100_000_000
 
 

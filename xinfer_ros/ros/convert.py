@@ -47,6 +47,21 @@ def _matrix(values: Any, rows: int, columns: int, reason: Reason) -> Any:
     return flat.reshape(rows, columns)
 
 
+def stamp_ns(message: Any) -> int:
+    """
+    Return when a robot says that it packed an observation, its wall clock [ns].
+
+    :raises Rejected: UNSTAMPED if it does not say it
+    """
+    stamp = message.stamp
+    if stamp.sec == 0 and stamp.nanosec == 0:
+        raise Rejected(
+            Reason.UNSTAMPED,
+            'the observation has stamp 0; with use_sim_time, wait for /clock before asking',
+        )
+    return int(stamp.sec * 1_000_000_000 + stamp.nanosec)
+
+
 def address(message: Any) -> Observation:
     """Return who asks, without what is asked: enough to answer a message that can't be read."""
     return _observation(message, (), np.zeros((0, 0), np.float32))

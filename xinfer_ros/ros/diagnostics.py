@@ -6,14 +6,20 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
-from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
+from xinfer_ros.core.metrics import RobotReport
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.robots import Robot
 from xinfer_ros.engine.status import ServerPhase, ServerStatus
 from xinfer_ros.errors import Reason
+from xinfer_ros.robot.health import Level, Verdict
 from xinfer_ros.ros.qos import Mismatch
 
 ERROR, OK, WARN = DiagnosticStatus.ERROR, DiagnosticStatus.OK, DiagnosticStatus.WARN
+LEVELS = {Level.OK: OK, Level.WARN: WARN, Level.ERROR: ERROR}
+_COUNTERS = (
+    'requests', 'chunks', 'on_time', 'ticks', 'starved_ticks', 'unanswered', 'trigger_misses',
+    'overruns', 'skipped_steps', 'superseded',
+)  # fmt: skip
 
 
 def _status(
@@ -69,31 +75,45 @@ def server_diagnostics(
         **{reason.name: count for reason, count in answered.items()},
     }
     statuses = [_status(level, f'{name}: server', status.phase.name, values)]
-    for robot in robots:
-        if robot.duplicates_refused:
-            robot_id = robot.registration.robot_id
-            text = f'DUPLICATE_ID: {robot.duplicates_refused} others as {robot_id} were refused'
-            statuses.append(_status(WARN, f'{name}: {robot_id}', text))
+    statuses += [_robot_status(name, robot) for robot in robots]
     return _array(node, statuses + mismatch_statuses(name, mismatched))
 
 
+def _robot_status(name: str, robot: Robot) -> DiagnosticStatus:
+    """Return how a registered robot is; its clock is shown, and nothing depends on it."""
+    robot_id, skew_ns = robot.registration.robot_id, robot.clock_skew.skew_ns
+    level, text = OK, 'registered'
+    if robot.duplicates_refused:
+        level = WARN
+        text = f'DUPLICATE_ID: {robot.duplicates_refused} others as {robot_id} were refused'
+    skew = 'unknown' if skew_ns is None else f'{skew_ns / 1e9:.3f}'
+    return _status(level, f'{name}: {robot_id}', text, {'clock_skew_s': skew})
+
+
 def executor_diagnostics(
-    node: Any, report: RobotReport, notice: str, mismatched: Sequence[Mismatch]
+    node: Any,
+    report: RobotReport,
+    verdict: Verdict,
+    stalls: int,
+    mismatched: Sequence[Mismatch],
 ) -> DiagnosticArray:
     """
     Return the state of an executor.
 
-    :param notice: why the robot can't ask at present; empty if it can
+    :param verdict: how it is, in one line
+    :param stalls: times that its control thread stalled
     """
     name = node.get_fully_qualified_name()
-    level = OK if report.phase is ExecutorPhase.RUNNING and not notice else WARN
+    counters = {key: getattr(report, key) for key in _COUNTERS}
     values = {
-        'requests': report.requests,
-        'chunks': report.chunks,
-        'on_time': report.on_time,
-        'starved_ticks': report.starved_ticks,
-        'unanswered': report.unanswered,
+        'phase': report.phase.name,
+        'hold': report.hold,
+        'budget_ms': f'{report.budget_ns / 1e6:g}',
+        'budget_reason': report.budget_reason,
+        'motion': f'{report.motion:.4g}',
+        **counters,
+        'stalls': stalls,
         **{reason.name: count for reason, count in report.reasons.items()},
     }
-    status = _status(level, f'{name}: executor', notice or report.phase.name, values)
+    status = _status(LEVELS[verdict.level], f'{name}: executor', verdict.text, values)
     return _array(node, [status, *mismatch_statuses(name, mismatched)])

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from xinfer_ros.config import ExecutorConfig
-from xinfer_ros.core.clock import MonotonicClock
-from xinfer_ros.robot.control_loop import ControlLoop
 from xinfer_ros.ros.process import NodeArguments, Stop, node_settings, run_process
+from xinfer_ros.ros.real_time import ask_for_real_time
 
 
 def _build(argv: Sequence[str], stop: Stop) -> Any:
@@ -20,16 +19,14 @@ def _build(argv: Sequence[str], stop: Stop) -> Any:
 def _session(
     arguments: NodeArguments, config: ExecutorConfig, stop: Stop
 ) -> Iterator[tuple[list[Any], str]]:
-    from xinfer_ros.ros.executor_node import ExecutorNode
+    from xinfer_ros.ros.executor_host import ExecutorHost
 
-    node = ExecutorNode(arguments.namespace, config, arguments.name)
-    loop = ControlLoop(MonotonicClock(), [node.control_tick], lambda: stop.request(1))
-    loop.start()
-    try:
+    if config.real_time:
+        ask_for_real_time()
+    host = ExecutorHost(stop)
+    node = host.node(arguments.namespace, config, arguments.name)
+    with host.running([config]):
         yield [node], config.rclpy_executor
-    finally:
-        loop.close()
-        node.destroy_node()
 
 
 def main() -> int:

@@ -1,143 +1,109 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executor node: the robot's side of the fleet, around a chunk executor."""
+"""The executor node: the robot's side of the fleet, a managed node around its body."""
 
+import secrets
+import threading
+from collections.abc import Callable
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.node import Node
+from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.clock import MonotonicClock
-from xinfer_ros.errors import Reason, Rejected
-from xinfer_ros.msg import ActionChunk, Budget, ExecutorState, Observation, ServerState
-from xinfer_ros.robot.chunk_executor import ChunkExecutor
-from xinfer_ros.robot.control_loop import TickRate
-from xinfer_ros.robot.executor_settings import ExecutorSettings
-from xinfer_ros.ros import convert, qos
-from xinfer_ros.ros.command import CommandPublisher
-from xinfer_ros.ros.diagnostics import executor_diagnostics
-from xinfer_ros.ros.parameters import as_overrides, declare, steady_clock
-from xinfer_ros.ros.registrar import Registrar
-from xinfer_ros.ros.sensors import Sensors
-from xinfer_ros.ros.task_topics import TaskTopics
+from xinfer_ros.errors import ConfigError
+from xinfer_ros.ros.executor_body import ExecutorBody
+from xinfer_ros.ros.parameters import as_overrides, declare
 
-REPORT_S = 0.5
+IDLE_NS = 100_000_000
+CLEANUP_S = 1.0  # how long a clean-up waits for the control thread
 
 
-class ExecutorNode(Node):
+class ExecutorNode(LifecycleNode):
     """
-    Turns sensor topics into observations and chunks into commands.
+    Commands the robot while active.
 
-    ``control_tick`` is called by the control loop, in its thread; rclpy's thread takes in answers.
+    Configure makes the topics, activate begins an episode, deactivate publishes the safe output
+    and commands nothing any more, cleanup removes the topics. ``control_tick`` is called by the
+    control loop, in its thread.
 
     :param namespace: the robot's namespace
     :param config: settings
+    :param name: node name
+    :param time_moved: called in rclpy's thread when simulated time has moved
     """
 
-    def __init__(self, namespace: str, config: ExecutorConfig, name: str = 'executor') -> None:
+    def __init__(
+        self,
+        namespace: str,
+        config: ExecutorConfig,
+        name: str = 'executor',
+        time_moved: Callable[[], None] = lambda: None,
+    ) -> None:
         overrides = as_overrides(config)
         super().__init__(name, namespace=namespace, parameter_overrides=overrides)
         declare(self, config)
-        self._config, self._steady = config, MonotonicClock()
+        self._config, self._steady, self._time_moved = config, MonotonicClock(), time_moved
         self._robot_id = config.robot_id or namespace.strip('/').replace('/', '_')
-        self._rate = TickRate(round(config.keyframe_spacing_s * 1e9))
-        self._task = TaskTopics(self, config)
-        self._notice = 'waiting for the first joint state'
-        self._executor: ChunkExecutor | None = None
-        self._sensors = Sensors(self, config)
-        self._command = CommandPublisher(self, config)
-        self._observation_pub = self.create_publisher(Observation, 'observation', qos.OBSERVATION)
-        self._state_pub = self.create_publisher(ExecutorState, 'executor_state', qos.CHUNK)
-        self._diagnostics_pub = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        self._registrar = Registrar(self, config, self._robot_id, self._steady)
-        self.create_subscription(ActionChunk, 'action_chunk', self._on_chunk, qos.CHUNK)
-        self.create_subscription(Budget, 'budget', self._on_budget, qos.BUDGET)
-        state_topic = f'{config.server}/server_state'
-        self.create_subscription(ServerState, state_topic, self._on_server_state, qos.STATE)
-        self.create_timer(REPORT_S, self._publish_report, clock=steady_clock())
+        self._instance = secrets.randbits(63) | 1
+        self._ticking = threading.Lock()
+        self._body: ExecutorBody | None = None
+        self.failure: ConfigError | None = None
+
+    def on_configure(self, state: Any) -> TransitionCallbackReturn:
+        """Make the topics; what is wrong with the settings is kept in ``failure``."""
+        try:
+            self._body = ExecutorBody(
+                self, self._config, self._robot_id, self._instance, self._steady, self._time_moved
+            )
+        except ConfigError as error:
+            self.failure = error
+            self.get_logger().error(str(error))
+            return TransitionCallbackReturn.FAILURE
+        return super().on_configure(state)
+
+    def on_activate(self, state: Any) -> TransitionCallbackReturn:
+        """Begin an episode."""
+        if self._body is not None:
+            self._body.activate()
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: Any) -> TransitionCallbackReturn:
+        """Publish the safe output, and command nothing any more."""
+        self.stop()
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: Any) -> TransitionCallbackReturn:
+        """Remove the topics, whatever state somebody has brought the node to."""
+        self.stop()
+        if not self._ticking.acquire(timeout=CLEANUP_S):
+            self.get_logger().error('the control thread stalls: its topics are not removed')
+            return TransitionCallbackReturn.FAILURE
+        try:
+            body, self._body = self._body, None
+        finally:
+            self._ticking.release()
+        if body is not None:
+            body.close()
+        return super().on_cleanup(state)
+
+    on_shutdown = on_cleanup
 
     def control_tick(self, now_ns: int) -> int:
-        """Execute the row of this tick, then ask for the next chunk if it is time."""
-        if self._task.take_beginning():
-            self._start_episode()
-        self._sensors.poll(now_ns)
-        if self._executor is None:
-            self._executor = self._make_executor()
-        if self._executor is not None:
-            self._command.publish(self._executor.tick())
-            self._ask(self._executor, self._rate.instant(now_ns))
-        return self._rate.following(now_ns)
+        """Execute the row of this tick, if there is one; return when to be called next [ns]."""
+        with self._ticking:
+            return self._body.tick(now_ns) if self._body is not None else now_ns + IDLE_NS
 
-    def _make_executor(self) -> ChunkExecutor | None:
-        names = self._config.joint_names or self._sensors.joint_names
-        if not names:
-            return None
-        self._command.joint_names = names
-        return ChunkExecutor(ExecutorSettings.from_config(self._config, self._robot_id, names))
+    def stop(self) -> None:
+        """Publish the safe output; from any thread, and without waiting for any other."""
+        if (body := self._body) is not None:
+            body.stop()
 
-    def _ask(self, executor: ChunkExecutor, now_ns: int) -> None:
-        self._registrar.ask_if_due(executor, now_ns)
-        if not executor.request_is_due(now_ns):
-            return
-        joint_names = executor.joint_names
-        try:
-            state, frames = self._sensors.read(joint_names, now_ns)
-        except Rejected as refusal:
-            self._notice = refusal.detail
-            return
-        self._notice = ''
-        draft = executor.begin_request(now_ns)
-        if draft is None:
-            return
-        message = convert.from_draft(draft, joint_names, state, frames)
-        message.stamp = self.get_clock().now().to_msg()
-        message.instruction = self._task.instruction
-        message.keyframe_spacing_ns = round(self._config.keyframe_spacing_s * 1e9)
-        self._observation_pub.publish(message)
+    def flush(self, seconds: float) -> None:
+        """Wait until the controllers have the safe output, at most so long [s]."""
+        if (body := self._body) is not None:
+            body.flush(seconds)
 
-    def _on_chunk(self, message: Any) -> None:
-        executor, now_ns = self._executor, self._steady.now_ns()
-        if executor is None:
-            return
-        try:
-            reason = executor.accept(convert.to_answer(message), now_ns)
-        except Rejected as refusal:
-            reason = executor.refuse(refusal)
-        if reason is not Reason.OK:
-            text = f'no new chunk: {reason.name}: {executor.last_refusal}'
-            self.get_logger().warning(text, throttle_duration_sec=1.0)
-
-    def _on_budget(self, message: Any) -> None:
-        try:
-            if self._executor is not None:
-                self._executor.set_budget(message.budget_ns)
-        except Rejected as refusal:
-            self.get_logger().warning(f'budget of {message.source!r}: {refusal}')
-
-    def _start_episode(self) -> None:
-        """Forget the old episode: its rows, the command that is held, and what was seen in it."""
-        self._command.forget()
-        self._sensors.forget()
-        if self._executor is not None:
-            self._executor.start_episode()
-
-    def _on_server_state(self, message: Any) -> None:
-        if self._executor is not None:
-            ready = message.state == ServerState.READY
-            self._executor.session.server_announced(message.epoch, ready=ready)
-
-    def destroy_node(self) -> None:
-        """Remove the node and its helper."""
-        self._sensors.close()
-        super().destroy_node()
-
-    def _publish_report(self) -> None:
-        if self._executor is None:
-            self.get_logger().warning(self._notice, throttle_duration_sec=5.0)
-            return
-        report = self._executor.report()
-        self._state_pub.publish(convert.from_report(report))
-        chunk_topic = f'{self.get_namespace()}/action_chunk'
-        mismatched = self._sensors.mismatches() + qos.mismatches(self, chunk_topic, qos.CHUNK)
-        notice = self._registrar.notice or self._notice
-        self._diagnostics_pub.publish(executor_diagnostics(self, report, notice, mismatched))
+    def stalled(self, late_ns: int) -> None:
+        """Publish the safe output in place of a control thread that is late [ns]."""
+        if (body := self._body) is not None:
+            body.stalled(late_ns)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a fleet consists of, said once: fleet.launch.py and ``xinfer fleet`` start this list."""
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from xinfer_ros.ros.params_file import check_sections, files_for, resolve
 SERVER_NAME, SERVER_NAMESPACE = 'xinfer_server', '/fleet'
 CONFIG_FILES = ('server.yaml', 'executor.yaml', 'fleet.yaml')
 DEFAULT_ROBOTS = 4
+DEFAULT_SEED = 1
 ROBOTS_PER_PROCESS = 4
 
 
@@ -47,10 +49,11 @@ class FleetPlan:
     A server and robots that replay recorded episodes.
 
     :param robots: ids of the robots
-    :param bags: recordings; robot ``i`` plays ``bags[i % len(bags)]``
+    :param bags: episodes; robot ``i`` plays ``bags[i % len(bags)]``
     :param files: parameter files, for any of the nodes
     :param robots_per_process: robots in a process; Fast DDS sees at most 32 processes a host
     :param server: parameter values of the server, stronger than the files
+    :param seed: of the place at which each robot begins its episode
     """
 
     robots: tuple[str, ...]
@@ -58,15 +61,23 @@ class FleetPlan:
     files: tuple[Path, ...]
     robots_per_process: int = ROBOTS_PER_PROCESS
     server: Mapping[str, object] = field(default_factory=dict)
+    seed: int = DEFAULT_SEED
 
 
-# Robots start at different places of their episodes, so that a fleet does not move in step
-OFFSET_S = 0.7
+# Robots begin anywhere within this, modulo the length of their episode, so that a fleet does not
+# move in step; longer than most episodes, so that each place is about as likely
+OFFSET_S = 600.0
 
 
 def robot_ids(num_robots: int) -> tuple[str, ...]:
     """Return the ids r0, r1, … of a fleet."""
     return tuple(f'r{index}' for index in range(num_robots))
+
+
+def start_offsets_s(num_robots: int, seed: int) -> list[float]:
+    """Return where in its episode each robot begins; equal seeds give equal places [s]."""
+    drawn = random.Random(seed)
+    return [round(drawn.uniform(0.0, OFFSET_S), 3) for _ in range(num_robots)]
 
 
 def robot_nodes(robots: Sequence[str]) -> list[str]:
@@ -105,13 +116,14 @@ def fleet_nodes(plan: FleetPlan) -> list[NodeSpec]:
             respawn=True,
         )
     ]
+    offsets_s = start_offsets_s(len(plan.robots), plan.seed)
     for first in range(0, len(plan.robots), plan.robots_per_process):
         indices = range(first, min(first + plan.robots_per_process, len(plan.robots)))
         group = [plan.robots[index] for index in indices]
         arguments: list[str] = []
         for index in indices:
             bag = plan.bags[index % len(plan.bags)]
-            arguments += ['--robot', f'{plan.robots[index]}={bag}@{index * OFFSET_S:.1f}']
+            arguments += ['--robot', f'{plan.robots[index]}={bag}@{offsets_s[index]}']
         nodes.append(
             NodeSpec(
                 executable='robots',
@@ -120,6 +132,34 @@ def fleet_nodes(plan: FleetPlan) -> list[NodeSpec]:
             )
         )
     return nodes
+
+
+def executor_node(
+    namespace: str, files: Sequence[Path], parameters: Mapping[str, object]
+) -> NodeSpec:
+    """
+    Return the process of one robot's executor, for robot.launch.py and for bringups of your own.
+
+    :param namespace: of the robot
+    :param files: parameter files; the last one wins
+    :param parameters: parameter values, stronger than the files
+    :raises ConfigError: if a setting is wrong or a file has nothing for this executor
+    """
+    space = '/' + namespace.strip('/')
+    if space == '/':
+        raise ConfigError('namespace is empty; a robot needs one of its own, such as /r1')
+    name = f'{space}/executor'
+    for path in files:
+        check_sections(path, [name])
+    resolve(ExecutorConfig, name, files, parameters)
+    return NodeSpec(
+        executable='executor',
+        name='executor',
+        namespace=space,
+        files=tuple(files),
+        parameters=dict(parameters),
+        lifecycle=True,
+    )
 
 
 def _files_of(robots: Sequence[str], files: Sequence[Path]) -> tuple[Path, ...]:

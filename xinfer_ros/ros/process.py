@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,14 @@ from typing import Any, TypeVar
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.ros.params_file import check_sections, resolve, ros_arguments
 from xinfer_ros.ros.process_group import PARENT_VARIABLE
+from xinfer_ros.ros.stop import Stop, stop_at_exceptions, stop_at_signals
+
+__all__ = [
+    'NodeArguments', 'Stop', 'node_arguments', 'node_settings', 'run_process', 'share_folder',
+]  # fmt: skip
 
 SettingsT = TypeVar('SettingsT')
-SPIN_S = 0.1
+SPIN_S = 1.0  # each return costs rclpy half a millisecond; a stop wakes it
 PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 
 log = logging.getLogger(__name__)
@@ -108,24 +112,6 @@ def end_with_parent(parent_pid: int) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-class Stop:
-    """The wish to end, from a signal or from within; ``code`` becomes the exit code."""
-
-    def __init__(self) -> None:
-        self.code = 0
-        self._event = threading.Event()
-
-    def request(self, code: int = 0) -> None:
-        """Ask the process to end."""
-        self.code = max(self.code, code)
-        self._event.set()
-
-    @property
-    def is_requested(self) -> bool:
-        """Return whether the process shall end."""
-        return self._event.is_set()
-
-
 def run_process(build: Callable[[Sequence[str], Stop], 'Any']) -> int:
     """
     Run a node process to its end and return its exit code.
@@ -135,8 +121,8 @@ def run_process(build: Callable[[Sequence[str], Stop], 'Any']) -> int:
     """
     logging.basicConfig(format='[%(name)s] %(levelname)s: %(message)s', level=logging.INFO)
     stop = Stop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.request())
+    stop_at_signals(stop)
+    stop_at_exceptions(stop)
     if parent := os.environ.get(PARENT_VARIABLE):
         end_with_parent(int(parent))
     argv = sys.argv[1:]
@@ -147,12 +133,7 @@ def run_process(build: Callable[[Sequence[str], Stop], 'Any']) -> int:
 
         rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
         with session as (nodes, kind):
-            executor = _executor(kind)
-            for node in nodes:
-                executor.add_node(node)
-            while not stop.is_requested:
-                executor.spin_once(timeout_sec=SPIN_S)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not cut this short
+            _spin(_executor(kind), nodes, stop)
     except ConfigError as error:
         print(f'xinfer_ros: {error}', file=sys.stderr)
         return 2
@@ -160,12 +141,26 @@ def run_process(build: Callable[[Sequence[str], Stop], 'Any']) -> int:
     return stop.code
 
 
+def _spin(executor: Any, nodes: Sequence[Any], stop: Stop) -> None:
+    try:
+        for node in nodes:
+            executor.add_node(node)
+        stop.wake_with(executor.wake)
+        while not stop.is_requested:
+            executor.spin_once(timeout_sec=SPIN_S)
+    except Exception:
+        log.exception('the process ends')
+        stop.request(1)
+    finally:
+        stop.wake_with(lambda: None)
+
+
 def _executor(kind: str) -> Any:
     if kind == 'events':
         try:
             from rclpy.experimental import EventsExecutor
         except ImportError:
-            log.warning('this rclpy has no events executor; using the single-threaded one')
+            log.info('this rclpy has no events executor; using the single-threaded one')
         else:
             return EventsExecutor()
     from rclpy.executors import SingleThreadedExecutor

@@ -23,6 +23,8 @@ STATE = QoSProfile(
 )
 EVENT = QoSProfile(depth=4, reliability=ReliabilityPolicy.BEST_EFFORT)
 SENSOR = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+# several drivers may share the topic, each with some of the joints; all are polled once a tick
+JOINTS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

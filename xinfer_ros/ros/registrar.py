@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asks the server for a place in the fleet on a robot's behalf."""
 
-import secrets
 from typing import Any
-
-from rclpy.node import Node
 
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.engine.robots import PROTOCOL_VERSION, Registration
 from xinfer_ros.errors import Reason
 from xinfer_ros.robot.chunk_executor import ChunkExecutor
+from xinfer_ros.robot.joint_translation import JointTranslation
 from xinfer_ros.robot.session import Grant
 from xinfer_ros.ros.convert import from_registration
+from xinfer_ros.ros.entities import Entities
 from xinfer_ros.srv import RegisterRobot
 
 
@@ -20,17 +19,24 @@ class Registrar:
     """
     The client of the registration service; when to ask is decided by the executor's session.
 
-    :param node: the executor node
-    :param config: its settings
+    :param entities: makes the client
+    :param config: of the executor
     :param robot_id: of the robot
+    :param instance: tells this process from another one that claims the same id
     :param clock: the steady clock
     """
 
-    def __init__(self, node: Node, config: ExecutorConfig, robot_id: str, clock: Clock) -> None:
-        self._node, self._config, self._clock = node, config, clock
-        self._robot_id = robot_id
-        self._instance = secrets.randbits(63) | 1
-        self._client = node.create_client(RegisterRobot, f'{config.server}/register_robot')
+    def __init__(
+        self,
+        entities: Entities,
+        config: ExecutorConfig,
+        robot_id: str,
+        instance: int,
+        clock: Clock,
+    ) -> None:
+        self._node, self._config, self._clock = entities.node, config, clock
+        self._robot_id, self._instance = robot_id, instance
+        self._client = entities.create_client(RegisterRobot, f'{config.server}/register_robot')
         self._future: Any = None
         self.notice = 'not registered yet'
 
@@ -49,10 +55,11 @@ class Registrar:
 
     def _request(self, executor: ChunkExecutor) -> Any:
         config = self._config
+        names = JointTranslation(executor.joint_names, config.model_joint_names)
         registration = Registration(
             robot_id=self._robot_id,
             namespace=self._node.get_namespace(),
-            joint_names=executor.joint_names,
+            joint_names=names.to_model(executor.joint_names),
             cameras=config.camera_names,
             keyframe_spacing_ns=round(config.keyframe_spacing_s * 1e9),
             horizon=0,

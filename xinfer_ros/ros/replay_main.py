@@ -7,7 +7,9 @@ from typing import Any
 
 from xinfer_ros.config import ReplayConfig
 from xinfer_ros.core.clock import MonotonicClock
-from xinfer_ros.episodes.bag import Recording, find_bag, read_recording
+from xinfer_ros.episodes.recording import Recording
+from xinfer_ros.episodes.sources import find_episode
+from xinfer_ros.episodes.topic import RequiredTopic
 from xinfer_ros.robot.control_loop import ControlLoop
 from xinfer_ros.ros.process import (
     NodeArguments,
@@ -16,11 +18,14 @@ from xinfer_ros.ros.process import (
     run_process,
     share_folder,
 )
+from xinfer_ros.ros.replay_topics import check_recording
 
 
 def _build(argv: Sequence[str], stop: Stop) -> Any:
     arguments, config = node_settings(ReplayConfig, argv, 'replay', '/robot')
-    recording = read_recording(find_bag(config.bag, share_folder() / 'episodes'))
+    recording = find_episode(config.bag, share_folder() / 'episodes').recording()
+    required = [RequiredTopic(name=name) for name in config.required_topics]
+    check_recording(recording, required, arguments.namespace, f'episode {config.bag}')
     return _session(arguments, config, recording, stop)
 
 
@@ -32,7 +37,7 @@ def _session(
 
     node = ReplayNode(arguments.namespace, config, recording, arguments.name)
     node.get_logger().info(
-        f'{len(recording.messages)} messages, {recording.duration_ns / 1e9:.1f} s, '
+        f'{recording.num_messages} messages, {recording.duration_ns / 1e9:.1f} s, '
         f'as {arguments.namespace}'
     )
 
@@ -48,12 +53,11 @@ def _session(
         yield [node], 'single'
     finally:
         loop.close()
-        node.get_logger().info(f'{node.messages_sent} messages played')
-        node.destroy_node()
+        node.close()
 
 
 def main() -> int:
-    """Play a bag: ``ros2 run xinfer_ros replay --ros-args -r __ns:=/r1 -p bag:=FOLDER``."""
+    """Play a recording: ``ros2 run xinfer_ros replay --ros-args -r __ns:=/r1 -p bag:=FOLDER``."""
     return run_process(_build)
 
 

@@ -9,10 +9,14 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import UInt32
 
 from xinfer_ros.config import ReplayConfig
-from xinfer_ros.episodes.bag import Recording
+from xinfer_ros.episodes.playback import Playback, PlaybackSettings
+from xinfer_ros.episodes.recording import Recording
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.ros import qos
 from xinfer_ros.ros.parameters import as_overrides, declare
+from xinfer_ros.ros.replay_topics import changed_types
+
+LISTENING_NS = 20_000_000  # how often to look whether somebody listens
 
 
 def message_class(type_name: str) -> Any:
@@ -33,8 +37,9 @@ class ReplayNode(Node):
     """
     Publishes each message at its recorded time, under its recorded name in the node's namespace.
 
-    A loop starts a new episode, which the topic ``episode`` announces. ``play`` is called by the
-    control loop, in its thread.
+    Everything is offered reliable, which reaches best-effort and reliable subscriptions alike, and
+    latched where it was latched. A loop starts a new episode, which the topic ``episode``
+    announces. ``play`` is called by the control loop, in its thread.
 
     :param namespace: namespace of the robot that is played
     :param config: settings
@@ -47,64 +52,64 @@ class ReplayNode(Node):
         overrides = as_overrides(config)
         super().__init__(name, namespace=namespace, parameter_overrides=overrides)
         declare(self, config)
-        self._config, self._messages = config, recording.messages
-        self._topic_publishers: dict[str, Any] = {}
+        self._config, self._topic_publishers = config, self._make_publishers(recording)
+        self._episode_pub = self.create_publisher(UInt32, 'episode', qos.STATE)
+        self._episodes = 0
+        for warning in recording.warnings:
+            self.get_logger().warning(warning)
+        settings = PlaybackSettings(
+            start_ns=round(config.start_offset_s * 1e9), loop=config.loop, rate=config.rate
+        )
+        self._playback = Playback(recording, settings, self._send, self._start_over)
+        self._playback.send_latched()
+        self._is_heard = False
+
+    def play(self, now_ns: int) -> int | None:
+        """Publish what is due; return when to be called next, None at the end [ns]."""
+        if not self._is_heard:
+            self._is_heard = all(map(self._has_listener, self._config.required_topics))
+            if not self._is_heard:
+                self.get_logger().info(
+                    'waiting for a subscription of each of required_topics', once=True
+                )
+                return now_ns + LISTENING_NS
+        return self._playback.play(now_ns)
+
+    def close(self) -> None:
+        """Stop reading, tell what became of the messages, and remove the node."""
+        self._playback.close()
+        self.get_logger().info(self._playback.summary())
+        self.destroy_node()
+
+    def _make_publishers(self, recording: Recording) -> dict[str, Any]:
+        changed, found = changed_types(recording), {}
         for topic in recording.topics:
+            reason = changed.get(topic.name)
             try:
                 kind = message_class(topic.type_name)
             except ConfigError as error:
-                self.get_logger().warning(f'{topic.name} is not played: {error}')
+                reason = str(error)
+            if reason is not None:
+                self.get_logger().warning(f'{topic.name} is not played: {reason}')
                 continue
             profile = QoSProfile(depth=10)
             if topic.latched:
                 profile.durability = DurabilityPolicy.TRANSIENT_LOCAL
-            self._topic_publishers[topic.name] = self.create_publisher(
-                kind, topic.name.lstrip('/'), profile
-            )
-        self._latched = {topic.name for topic in recording.topics if topic.latched}
-        self._episode_pub = self.create_publisher(UInt32, 'episode', qos.STATE)
-        offset_ns = round(config.start_offset_s * 1e9) % max(recording.duration_ns, 1)
-        self._next = 0
-        while self._messages[self._next].offset_ns < offset_ns:
-            if self._messages[self._next].topic in self._latched:
-                self._send(self._next)  # known before the first picture, as in the recording
-            self._next += 1
-        self._origin_ns: int | None = None
-        self._first_offset_ns = offset_ns
-        self._episodes = 0
-        self.messages_sent = 0
+            name = topic.name.lstrip('/')
+            found[topic.name] = self.create_publisher(kind, name, profile)
+        return found
 
-    def play(self, now_ns: int) -> int | None:
-        """Publish what is due; return when the next message is due, None at the end [ns]."""
-        if self._origin_ns is None:
-            self._origin_ns = now_ns - self._scaled(self._first_offset_ns)
-        while self._due_ns() <= now_ns:
-            self._send(self._next)
-            self.messages_sent += 1
-            self._next += 1
-            if self._next == len(self._messages):
-                if not self._config.loop:
-                    return None
-                self._start_over()
-        return self._due_ns()
+    def _has_listener(self, name: str) -> bool:
+        publisher = self._topic_publishers.get(f'/{name.strip("/")}')
+        return publisher is None or publisher.get_subscription_count() > 0
 
     def _start_over(self) -> None:
-        assert self._origin_ns is not None
-        spacing_ns = self._messages[-1].offset_ns // max(len(self._messages) // 4, 1)
-        self._origin_ns += self._scaled(self._messages[-1].offset_ns + spacing_ns)
-        self._next = 0
         self._episodes += 1
         self._episode_pub.publish(UInt32(data=self._episodes))
 
-    def _due_ns(self) -> int:
-        assert self._origin_ns is not None
-        return self._origin_ns + self._scaled(self._messages[self._next].offset_ns)
-
-    def _scaled(self, offset_ns: int) -> int:
-        return round(offset_ns / self._config.rate)
-
-    def _send(self, index: int) -> None:
-        message = self._messages[index]
-        publisher = self._topic_publishers.get(message.topic)
-        if publisher is not None:
-            publisher.publish(message.data)
+    def _send(self, topic: str, data: bytes) -> str | None:
+        publisher = self._topic_publishers.get(topic)
+        if publisher is None:
+            return 'of an unknown or changed type'
+        publisher.publish(data)
+        return None

@@ -5,16 +5,15 @@ import argparse
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from xinfer_ros.config import ExecutorConfig, ReplayConfig
-from xinfer_ros.core.clock import MonotonicClock
-from xinfer_ros.episodes.bag import Recording, find_bag, read_recording
-from xinfer_ros.robot.control_loop import ControlLoop
+from xinfer_ros.episodes.recording import Recording
+from xinfer_ros.episodes.sources import find_episode
 from xinfer_ros.ros.node_list import robot_nodes
 from xinfer_ros.ros.params_file import check_sections, resolve
 from xinfer_ros.ros.process import Stop, node_arguments, run_process, share_folder
+from xinfer_ros.ros.replay_topics import check_recording, topics_of_executor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,23 +46,18 @@ def _build(argv: Sequence[str], stop: Stop) -> Any:
     for path in arguments.files:
         check_sections(path, names)
     shipped = share_folder() / 'episodes'
-    recordings: dict[Path, Recording] = {}
     plans = []
     for robot, bag, offset_s in robots:
         played = {'bag': bag, 'start_offset_s': offset_s}
         replay = resolve(ReplayConfig, f'/{robot}/replay', arguments.files, played)
-        folder = find_bag(replay.bag, shipped)
-        if folder not in recordings:
-            recordings[folder] = read_recording(folder)
+        executor = resolve(
+            ExecutorConfig, f'/{robot}/executor', arguments.files, arguments.overrides
+        )
+        recording = find_episode(replay.bag, shipped).recording()
+        what = f'robot {robot}: episode {replay.bag}'
+        check_recording(recording, topics_of_executor(executor), f'/{robot}', what)
         plans.append(
-            RobotPlan(
-                namespace=f'/{robot}',
-                executor=resolve(
-                    ExecutorConfig, f'/{robot}/executor', arguments.files, arguments.overrides
-                ),
-                replay=replay,
-                recording=recordings[folder],
-            )
+            RobotPlan(namespace=f'/{robot}', executor=executor, replay=replay, recording=recording)
         )
     return _session(plans, stop)
 
@@ -76,21 +70,18 @@ def _parse(text: str) -> tuple[str, str, float]:
 
 @contextlib.contextmanager
 def _session(plans: Sequence[RobotPlan], stop: Stop) -> Iterator[tuple[list[Any], str]]:
-    from xinfer_ros.ros.executor_node import ExecutorNode
+    from xinfer_ros.ros.executor_host import ExecutorHost
     from xinfer_ros.ros.replay_node import ReplayNode
 
-    executors = [ExecutorNode(plan.namespace, plan.executor) for plan in plans]
+    host = ExecutorHost(stop)
+    executors = [host.node(plan.namespace, plan.executor) for plan in plans]
     replays = [ReplayNode(plan.namespace, plan.replay, plan.recording) for plan in plans]
-    tasks = [*(node.play for node in replays), *(node.control_tick for node in executors)]
-    nodes: list[Any] = [*executors, *replays]
-    loop = ControlLoop(MonotonicClock(), tasks, lambda: stop.request(1))
-    loop.start()
     try:
-        yield nodes, plans[0].executor.rclpy_executor
+        with host.running([plan.executor for plan in plans], [node.play for node in replays]):
+            yield [*executors, *replays], plans[0].executor.rclpy_executor
     finally:
-        loop.close()
-        for node in nodes:
-            node.destroy_node()
+        for node in replays:
+            node.close()
 
 
 def main() -> int:

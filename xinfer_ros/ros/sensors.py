@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The newest picture of each camera and the newest joint state, fetched when they are needed."""
+"""The newest picture of each camera and the newest joint readings, fetched when needed."""
 
 from typing import Any
 
-import numpy as np
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import CompressedImage, Image, JointState
 
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.errors import Reason, Rejected
+from xinfer_ros.robot.joint_readings import JointReading, JointReadings
+from xinfer_ros.robot.sensed import Sensed
 from xinfer_ros.ros import qos
 from xinfer_ros.ros.convert import camera_frame
+
+LOOK_POLLS = 16
 
 
 class Sensors:
@@ -18,7 +23,7 @@ class Sensors:
     Subscriptions that nobody spins: the middleware keeps the newest message and ``poll`` takes it.
 
     A callback a picture would cost rclpy about a millisecond each, and a robot needs few of them.
-    Best effort, depth 1: that matches every camera driver. Belongs to the control thread.
+    Best effort, which matches every driver. Belongs to the control thread.
 
     :param node: the executor node
     :param config: its settings
@@ -39,34 +44,66 @@ class Sensors:
         suffix = '/image_raw/compressed' if self._compressed else '/image_raw'
         topics = config.camera_topics or tuple(f'{name}{suffix}' for name in config.camera_names)
         self._cameras = {
-            name: self._subscribe(kind, topic)
+            name: self._subscribe(kind, topic, qos.SENSOR)
             for name, topic in zip(config.camera_names, topics, strict=True)
         }
-        self._joints = self._subscribe(JointState, config.joint_state_topic)
+        self._joints = self._subscribe(JointState, config.joint_state_topic, qos.JOINTS)
         self._newest: dict[str, tuple[Any, int]] = {}
-        self._joint_state: tuple[Any, int] | None = None
+        self._readings = JointReadings(self._timeout_ns)
         self._read_ns: int | None = None
+        self._polls = 0
 
-    def _subscribe(self, kind: Any, topic: str) -> Any:
-        return self._node.create_subscription(kind, topic, lambda _: None, qos.SENSOR)
+    def _subscribe(self, kind: Any, topic: str, profile: QoSProfile) -> Any:
+        return self._node.create_subscription(kind, topic, lambda _: None, profile)
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Return the joints of the newest joint state, none before the first."""
-        return tuple(self._joint_state[0].name) if self._joint_state is not None else ()
+        """Return the joints of the first joint state, none before it."""
+        return self._readings.first_names
 
     def poll(self, now_ns: int) -> None:
-        """Take the newest joint state, if there is a new one."""
-        taken = self._take(self._joints)
-        if taken is not None:
-            self._joint_state = (taken, now_ns)
+        """
+        Take the joint states that have come, from one driver or several.
+
+        Unpacking takes longer than taking; so of a single driver's only the newest is unpacked,
+        but for a look now and then whether there are others.
+        """
+        packed = self._take_joints()
+        self._polls += 1
+        if self._readings.num_drivers == 1 and self._polls % LOOK_POLLS:
+            packed = packed[-1:]
+        for data in packed:
+            message = deserialize_message(data, JointState)
+            self._readings.add(
+                JointReading(
+                    names=tuple(message.name),
+                    position=message.position,
+                    effort=message.effort,
+                    arrival_ns=now_ns,
+                )
+            )
+
+    def _take_joints(self) -> list[bytes]:
+        """Return every joint state that nobody has taken, the oldest first, packed."""
+        handle, found = self._joints.handle, []
+        for _ in range(qos.JOINTS.depth):
+            taken = handle.take_message(JointState, True)
+            if taken is None:
+                break
+            found.append(taken[0])
+        return found
+
+    def trouble(self, joint_names: tuple[str, ...], now_ns: int) -> str:
+        """Return which joints have gone silent, nothing while they are heard."""
+        return self._readings.trouble(joint_names, now_ns)
 
     def forget(self) -> None:
         """Drop everything that has come so far; only what comes from now on is read."""
-        for subscription in (*self._cameras.values(), self._joints):
+        for subscription in self._cameras.values():
             self._take(subscription)
         self._newest.clear()
-        self._joint_state = None
+        self._take_joints()
+        self._readings.forget()
 
     @staticmethod
     def _take(subscription: Any) -> Any:
@@ -78,9 +115,9 @@ class Sensors:
         """Remove the subscriptions."""
         self._node.destroy_node()
 
-    def read(self, joint_names: tuple[str, ...], now_ns: int) -> tuple[Any, list[Any]]:
+    def read(self, joint_names: tuple[str, ...], now_ns: int) -> tuple[Sensed, list[Any]]:
         """
-        Return the joint positions in the given order, and a frame of every camera.
+        Return the joints in the given order, and a frame of every camera.
 
         :raises Rejected: names what is missing or too old
         """
@@ -93,28 +130,24 @@ class Sensors:
                 self._newest[name] = (taken, now_ns)
         frames = []
         for name in self._cameras:
-            picture = self._fresh(self._newest.get(name), f'camera {name}', now_ns)
+            picture = self._fresh(self._newest.get(name), name, now_ns)
             frames.append(camera_frame(name, picture, compressed=self._compressed))
-        state = self._fresh(self._joint_state, 'joint states', now_ns)
-        position = dict(zip(state.name, state.position, strict=False))
-        missing = [name for name in joint_names if name not in position]
-        if missing:
-            raise Rejected(Reason.REJECTED_STATE, f'the joint state lacks {", ".join(missing)}')
-        return np.array([position[name] for name in joint_names], np.float32), frames
+        return self._readings.sensed(joint_names, now_ns), frames
 
-    def _fresh(self, entry: tuple[Any, int] | None, what: str, now_ns: int) -> Any:
+    def _fresh(self, entry: tuple[Any, int] | None, camera: str, now_ns: int) -> Any:
         if entry is None:
-            raise Rejected(Reason.REJECTED_STATE, f'no message of {what} yet')
+            raise Rejected(Reason.REJECTED_STATE, f'no message of camera {camera} yet')
         age_ns = now_ns - entry[1]
         if age_ns > self._timeout_ns:
-            raise Rejected(Reason.REJECTED_STATE, f'{what}: silent for {age_ns / 1e9:.1f} s')
+            raise Rejected(
+                Reason.REJECTED_STATE, f'camera {camera}: silent for {age_ns / 1e9:.1f} s'
+            )
         return entry[0]
 
     def mismatches(self) -> list[qos.Mismatch]:
         """Return the publishers of sensor topics that can never reach this robot."""
-        subscriptions = [*self._cameras.values(), self._joints]
         return [
             found
-            for subscription in subscriptions
+            for subscription in (*self._cameras.values(), self._joints)
             for found in qos.mismatches(self._node, subscription.topic_name, qos.SENSOR)
         ]

@@ -113,10 +113,12 @@ class ServerNode(LifecycleNode):
     def _observe(self, robot: Robot, message: Any) -> None:
         arrival_ns = self._steady.now_ns()
         try:
+            stamp_ns = convert.stamp_ns(message)
             observation = convert.to_observation(message)
         except Rejected as refusal:
             self._served.refuse(robot, convert.address(message), refusal, arrival_ns)
             return
+        robot.clock_skew.add(stamp_ns, self.get_clock().now().nanoseconds)
         self._served.submit(robot, observation, arrival_ns)
 
     def _set_budget(self, robot: Robot, message: Any) -> None:

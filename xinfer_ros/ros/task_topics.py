@@ -3,11 +3,11 @@
 
 from typing import Any
 
-from rclpy.node import Node
 from std_msgs.msg import String, UInt32
 
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.ros import qos
+from xinfer_ros.ros.entities import Entities
 
 
 class TaskTopics:
@@ -17,25 +17,33 @@ class TaskTopics:
     A latched message needs a latched subscription, which an ordinary publisher never matches; so
     there are two of each. What comes twice changes nothing.
 
-    :param node: the executor node
-    :param config: its settings
+    :param entities: makes the subscriptions
+    :param config: of the executor
     """
 
-    def __init__(self, node: Node, config: ExecutorConfig) -> None:
+    def __init__(self, entities: Entities, config: ExecutorConfig) -> None:
         self.instruction = config.instruction
         self._episode_number: int | None = None
         self._episode_begins = False
+        self._task_changes = False
         for profile in (qos.STATE, qos.EVENT):
-            node.create_subscription(String, config.task_topic, self._on_task, profile)
-            node.create_subscription(UInt32, 'episode', self._on_episode, profile)
+            entities.create_subscription(String, config.task_topic, self._on_task, profile)
+            entities.create_subscription(UInt32, 'episode', self._on_episode, profile)
 
     def take_beginning(self) -> bool:
         """Return whether an episode has begun since the last call."""
         begins, self._episode_begins = self._episode_begins, False
         return begins
 
+    def take_change(self) -> bool:
+        """Return whether the task has become another one since the last call."""
+        changes, self._task_changes = self._task_changes, False
+        return changes
+
     def _on_task(self, message: Any) -> None:
-        self.instruction = message.data
+        if message.data != self.instruction:
+            self.instruction = message.data
+            self._task_changes = True
 
     def _on_episode(self, message: Any) -> None:
         if message.data != self._episode_number:

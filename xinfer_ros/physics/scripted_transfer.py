@@ -1,56 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The scripted two-arm cube transfer: waypoints, inverse kinematics and the simulated scene.
+The scripted two-arm cube transfer: timed waypoints, and the simulated scene for cameras.
 
-A damped least-squares solver turns each timed waypoint of a tool into six joint angles; the joint
-targets move smoothly between them. The scene, its physics and its reward are gym-aloha's.
+Joint targets are solved for each waypoint of a tool and move smoothly between them. The scene,
+its physics and its reward are gym-aloha's.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from dm_control import mujoco
-from dm_control.mujoco.wrapper import mjbindings
 from dm_control.rl import control
 from gym_aloha.constants import ASSETS_DIR
 from gym_aloha.tasks import sim
 from gym_aloha.utils import sample_box_pose
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from xinfer_ros.physics.kinematics import ARMS, BENT_WRIST, ArmKinematics, ToolPose
+from xinfer_ros.physics.scene_view import CLOSED, CUBE_HALF, OPEN
 
-ARMS = ('left', 'right')
+Array = npt.NDArray[np.float64]
+
 KEYFRAME_NS = 30_000_000
 #: Ends of the phases grasp, carry, hand over and part in the times that the script uses [s].
 PHASE_ENDS_S = (2.6, 4.8, 6.7, 9.0)
 #: How much the pace of a phase may differ between seeds, each way [1].
 PACE_SPREAD = 0.15
-#: Distance from the gripper link to the point between the finger pads [m].
-TOOL_OFFSET = 0.142
-CUBE_HALF = 0.02
-OPEN, CLOSED = 1.0, 0.0
-#: Largest change of a joint in one step of the solver [rad].
-LONGEST_STEP = 0.1
-#: Wrist angle that the solver starts from [rad].
-BENT_WRIST = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waypoint:
+class Waypoint(ToolPose):
     """
-    One pose of one tool.
+    One pose of one tool at one time.
 
     :param time_s: when the tool is there, in script time [s]
-    :param xyz: point between the finger pads, world frame [m]
-    :param pitch: angle of the approach direction below the horizon [rad]
-    :param roll: angle about the approach direction [rad]
     """
 
     time_s: float
-    xyz: tuple[float, float, float]
-    pitch: float = 0.0
-    roll: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +65,7 @@ class Keyframe:
     reward: int
 
 
-class TransferCube(sim.TransferCubeTask):
+class TransferCube(sim.TransferCubeTask):  # type: ignore[misc]  # it has no types
     """gym-aloha's task without its three renderings a step."""
 
     def get_observation(self, physics: mujoco.Physics) -> dict[str, Array]:
@@ -86,16 +73,16 @@ class TransferCube(sim.TransferCubeTask):
         return {'position': self.get_qpos(physics), 'velocity': self.get_qvel(physics)}
 
 
-def phase_ends(seed: int, seconds: float) -> Array:
+def phase_ends(seed: int, seconds: float, spread: float = PACE_SPREAD) -> Array:
     """
     Return when each phase ends in the episode ``(4,)`` [s]; the last ends at ``seconds``.
 
     Every seed has its own pace, so that episodes replayed together do not switch together.
+
+    :param spread: how much the pace of a phase may differ between seeds, each way
     """
     lengths = np.diff(PHASE_ENDS_S, prepend=0.0)
-    lengths *= np.random.default_rng(seed).uniform(
-        1 - PACE_SPREAD, 1 + PACE_SPREAD, len(PHASE_ENDS_S)
-    )
+    lengths *= np.random.default_rng(seed).uniform(1 - spread, 1 + spread, len(PHASE_ENDS_S))
     ends: Array = np.cumsum(lengths) * seconds / lengths.sum()
     return ends
 
@@ -159,65 +146,21 @@ def gripper_at(track: Track, time_s: float) -> float:
     return next((opening for at, opening in reversed(track.gripper) if at <= time_s), CLOSED)
 
 
-def rotation(arm: str, pitch: float, roll: float) -> Array:
-    """Return the gripper link's axes ``(3, 3)``: x approaches, the fingers close along y."""
-    facing = np.diag([1.0, 1.0, 1.0]) if arm == 'left' else np.diag([-1.0, -1.0, 1.0])
-    cp, sp, cr, sr = np.cos(pitch), np.sin(pitch), np.cos(roll), np.sin(roll)
-    pitched = np.array([[cp, 0, sp], [0, 1, 0], [-sp, 0, cp]])
-    rolled = np.array([[1, 0, 0], [0, cr, -sr], [0, sr, cr]])
-    axes: Array = facing @ pitched @ rolled
-    return axes
+def waypoint_joints(physics: mujoco.Physics, arm: str, waypoints: Sequence[Waypoint]) -> Array:
+    """
+    Return the joints ``(1 + waypoints, 6)`` [rad] of the present pose and of each waypoint.
 
-
-class Kinematics:
-    """Joint angles of one arm for its waypoints, found on a copy of the scene."""
-
-    def __init__(self, physics: mujoco.Physics, arm: str) -> None:
-        self._physics = physics.copy(share_model=True)
-        self._arm = arm
-        self._body = physics.model.name2id(f'vx300s_{arm}/gripper_link', 'body')
-        first = 8 * ARMS.index(arm)
-        self._columns = slice(first, first + 6)
-        self._limits = physics.model.jnt_range[self._columns].T
-
-    def path(self, waypoints: Sequence[Waypoint]) -> Array:
-        """
-        Return the joints ``(1 + waypoints, 6)`` [rad] of the present pose and of each waypoint.
-
-        :raises ValueError: a waypoint is out of reach
-        """
-        joints = self._physics.data.qpos[self._columns]
-        rows = [joints.copy()]
-        joints[4] = BENT_WRIST  # the side of the wrist's singularity that needs no half turn
-        rows += [self._solve(waypoint) for waypoint in waypoints]
-        return np.stack(rows)
-
-    def _solve(self, waypoint: Waypoint, iterations: int = 200) -> Array:
-        """
-        Return the six joints that reach a waypoint, near the last ones.
-
-        Source: damped least squares (Buss, 2004), clipped to the joints' range at each step.
-        """
-        data, model = self._physics.data, self._physics.model
-        wanted = rotation(self._arm, waypoint.pitch, waypoint.roll)
-        jac = np.zeros((6, model.nv))
-        for _ in range(iterations):
-            self._physics.forward()
-            axes = data.xmat[self._body].reshape(3, 3)
-            point = data.xpos[self._body] + TOOL_OFFSET * axes[:, 0]
-            turn = 0.5 * np.cross(axes.T, wanted.T).sum(axis=0)
-            error = np.concatenate([waypoint.xyz - point, turn])
-            if np.abs(error).max() < 1e-5:
-                return np.array(data.qpos[self._columns])
-            mjbindings.mjlib.mj_jac(
-                model.ptr, data.ptr, jac[:3], jac[3:], point.reshape(3, 1), self._body
-            )
-            arm_jac = jac[:, self._columns]
-            damped = arm_jac @ arm_jac.T + 1e-4 * np.eye(6)
-            step = arm_jac.T @ np.linalg.solve(damped, error)
-            step /= max(1.0, np.abs(step).max() / LONGEST_STEP)
-            data.qpos[self._columns] = np.clip(data.qpos[self._columns] + step, *self._limits)
-        raise ValueError(f'the {self._arm} arm does not reach {waypoint}: choose another seed')
+    :raises ValueError: a waypoint is out of reach
+    """
+    kinematics = ArmKinematics(physics.model.ptr, arm, physics.data.qpos)
+    first = 8 * ARMS.index(arm)
+    rows = [np.array(physics.data.qpos[first : first + 6])]
+    start = rows[0].copy()
+    start[4] = BENT_WRIST
+    for waypoint in waypoints:
+        start = kinematics.reach(waypoint, start)
+        rows.append(start)
+    return np.stack(rows)
 
 
 def joints_at(path: Array, waypoints: Sequence[Waypoint], time_s: float) -> Array:
@@ -230,6 +173,22 @@ def joints_at(path: Array, waypoints: Sequence[Waypoint], time_s: float) -> Arra
     return blend
 
 
+def gripper_rows(ends_s: Array) -> Array:
+    """Return what the grippers are told, left and right, at each keyframe ``(keyframes, 2)``."""
+    tracks = script((0.0, 0.5))  # the place of the cube changes nothing about the grippers
+    return np.array(
+        [
+            [gripper_at(tracks[arm], script_time(row, ends_s)) for arm in ARMS]
+            for row in range(num_keyframes(ends_s[-1]))
+        ]
+    )
+
+
+def script_time(keyframe: int, ends_s: Array) -> float:
+    """Return the time in the script at which a keyframe is [s]."""
+    return float(np.interp(keyframe * KEYFRAME_NS / 1e9, (0.0, *ends_s), (0.0, *PHASE_ENDS_S)))
+
+
 def run(environment: control.Environment, ends_s: Array) -> Iterator[Keyframe]:
     """
     Yield the keyframes of the transfer; while one is out, the scene stands still for cameras.
@@ -239,9 +198,9 @@ def run(environment: control.Environment, ends_s: Array) -> Iterator[Keyframe]:
     """
     physics, task = environment.physics, environment.task
     tracks = script(physics.named.data.xpos['box'])
-    paths = {arm: Kinematics(physics, arm).path(tracks[arm].waypoints) for arm in ARMS}
+    paths = {arm: waypoint_joints(physics, arm, tracks[arm].waypoints) for arm in ARMS}
     for index in range(num_keyframes(ends_s[-1])):
-        time_s = float(np.interp(index * KEYFRAME_NS / 1e9, (0.0, *ends_s), (0.0, *PHASE_ENDS_S)))
+        time_s = script_time(index, ends_s)
         targets: list[float] = []
         for arm in ARMS:
             track = tracks[arm]

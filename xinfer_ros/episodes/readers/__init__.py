@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The formats that episodes are read from."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of files that a bag is stored in."""

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Says about twice a second how an executor fares."""
+
+from diagnostic_msgs.msg import DiagnosticArray
+
+from xinfer_ros.core.clock import Clock
+from xinfer_ros.core.metrics import RobotReport
+from xinfer_ros.msg import ExecutorState
+from xinfer_ros.robot.chunk_executor import ChunkExecutor
+from xinfer_ros.robot.command_source import CommandSource
+from xinfer_ros.robot.health import Health
+from xinfer_ros.ros import convert, qos
+from xinfer_ros.ros.diagnostics import executor_diagnostics
+from xinfer_ros.ros.entities import Entities
+from xinfer_ros.ros.sensors import Sensors
+from xinfer_ros.ros.server_link import ServerLink
+
+REPORT_S = 0.5
+LOOK_REPORTS = 3  # the graph is asked for mismatches with every third report, as it takes its time
+
+
+class ExecutorReporter:
+    """
+    Publishes the report and diagnostics; rclpy's thread, but for a stall, which another tells.
+
+    ``notice`` says why the robot can't ask at present; empty if it can.
+
+    :param entities: makes publishers and the timer
+    :param clock: the steady clock
+    :param link: to the server
+    :param sensors: of the robot
+    """
+
+    def __init__(
+        self, entities: Entities, clock: Clock, link: ServerLink, sensors: Sensors
+    ) -> None:
+        self._node, self._clock = entities.node, clock
+        self._link, self._sensors = link, sensors
+        self._states = entities.create_publisher(ExecutorState, 'executor_state', qos.CHUNK)
+        self._diagnostics = entities.create_publisher(DiagnosticArray, '/diagnostics', 10)
+        self._health = Health()
+        self._executor: ChunkExecutor | None = None
+        self._source: CommandSource | None = None
+        self._stalled_ns = self._stalls = self._reports = 0
+        self._mismatched: list[qos.Mismatch] = []
+        self.notice = 'waiting for the first joint state'
+        entities.create_timer(REPORT_S, self.publish)
+
+    def bind(self, executor: ChunkExecutor, source: CommandSource) -> None:
+        """Report of an executor from now on."""
+        self._executor, self._source = executor, source
+
+    def stalled(self, late_ns: int) -> None:
+        """Say at once that the control thread is late [ns]."""
+        self._stalled_ns, self._stalls = late_ns, self._stalls + 1
+        self._node.get_logger().error(
+            f'the control thread stalls, {late_ns / 1e9:.2f} s late: the safe output is published'
+        )
+        self.publish()
+
+    def recovered(self) -> None:
+        """Note that the control thread ticks."""
+        self._stalled_ns = 0
+
+    def publish(self) -> None:
+        """Publish the report and the diagnostics of this moment."""
+        executor, source = self._executor, self._source
+        refusal, report = '', RobotReport()
+        if executor is not None and source is not None:
+            report, refusal = source.report(), executor.last_refusal
+            self._states.publish(convert.from_report(report))
+        else:
+            self._node.get_logger().warning(self.notice, throttle_duration_sec=5.0)
+        verdict = self._health.judge(
+            report,
+            self._clock.now_ns(),
+            notice=(self._link.notice if executor is not None else '') or self.notice,
+            refusal=refusal,
+            stalled_ns=self._stalled_ns,
+        )
+        if self._reports % LOOK_REPORTS == 0:
+            self._mismatched = self._sensors.mismatches() + self._link.mismatches()
+        self._reports += 1
+        self._diagnostics.publish(
+            executor_diagnostics(self._node, report, verdict, self._stalls, self._mismatched)
+        )
