@@ -12,7 +12,7 @@ from xinfer_ros.errors import ConfigError
 
 from .samples import copied
 
-ROUNDS = 40
+ROUNDS = 25
 
 
 @pytest.fixture(scope='module')

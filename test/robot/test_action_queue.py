@@ -253,6 +253,8 @@ def test_a_robot_at_rest_starts_from_where_it_is_measured() -> None:
     while queue.pop() is not None:
         pass
     assert queue.merge(10, numbered_rows(11, 5), at_rest).row == 0  # and not from 18, held before
+    queue.clear()
+    assert queue.merge(10, numbered_rows(90, 5)).row == 0  # a new episode, and nothing measured
 
 
 def test_a_robot_that_ran_out_of_rows_starts_from_the_last_of_them() -> None:

@@ -96,6 +96,17 @@ def test_row_that_reaches_a_limit_exactly_is_taken(limit: float) -> None:
     limits.check(ramp.astype(np.float32), ramp[0].astype(np.float32), SPACING_NS)
 
 
+@pytest.mark.parametrize('excess', [1e-4, 1e-2])
+def test_row_just_beyond_a_limit_is_refused(excess: float) -> None:
+    """What float32 rounds off is forgiven, and nothing more."""
+    limits = _limits(position_limits=('elbow=-2:2',), step_limits=('wrist=0.1',))
+    for row in ((2 + excess, 0, 0), (-2 - excess, 0, 0)):
+        assert 'for elbow; -2 to 2 is allowed' in _refusal(limits, _rows(row))
+    assert 'moves wrist' in _refusal(limits, _rows((0, 0, 0), (0, 0.1 + excess, 0)))
+    assert limits.allow_step(_rows((0, 0, 0))[0], _rows((0, 0.1, 0))[0])
+    assert not limits.allow_step(_rows((0, 0, 0))[0], _rows((0, 0.1 + excess, 0))[0])
+
+
 @pytest.mark.parametrize('rate_hz', [7, 15, 30, 50, 90])
 def test_motion_at_the_largest_speed_is_taken_at_every_rate(rate_hz: int) -> None:
     limits, spacing_ns = _limits(velocity_limits=('*=3',)), round(1e9 / rate_hz)

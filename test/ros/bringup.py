@@ -40,6 +40,7 @@ class Bringup:
         self.effort: list[float] = []
         self.drivers = [JOINTS]  # each publishes its joints in a message of its own
         self.stamp_s = 0
+        self.rules: list[str] = []  # further remappings of the executor's process
         self.joints_run = self.camera_runs = True
         kind, suffix = (Image, '') if raw else (CompressedImage, '/compressed')
         self._joints = node.create_publisher(JointState, f'{robot}/joint_states', 10)

@@ -146,6 +146,17 @@ def test_silent_joint_states_hold_the_robot_though_rows_remain(graph: Graph) -> 
     graph.until(lambda: robot.report.executed_steps > steps + 5, 'and goes on', 3.0)
 
 
+def test_names_that_launch_gives_are_for_the_executor_alone(graph: Graph) -> None:
+    """Launch renames every node of a process, and remaps the topics of all."""
+    ScriptedServer(graph, contract=CONTRACT)
+    bringup, robot = Bringup(graph), Listener(graph, topic='elsewhere')
+    bringup.rules = ['__node:=executor', 'joint_trajectory:=elsewhere']
+    bringup.executor()
+    _moves(graph, robot)
+    names = [name for name, space in graph.node.get_node_names_and_namespaces() if space == '/r0']
+    assert sorted(names) == ['executor', 'executor_sensors']
+
+
 def test_several_drivers_and_raw_pictures_make_one_observation(graph: Graph) -> None:
     server, robot = ScriptedServer(graph, contract=CONTRACT), Listener(graph)
     bringup = Bringup(graph, raw=True)

@@ -140,6 +140,7 @@ class Asked:
         message = convert.from_draft(self._draft, JOINTS, state, frames)
         message.instruction = keyframe.instruction
         message.keyframe_spacing_ns = SPACING_NS
+        message.stamp.sec = 1  # any clock will do, but none will not
         return message
 
 

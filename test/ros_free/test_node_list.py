@@ -59,9 +59,7 @@ def test_robots_take_turns_with_the_bags_and_do_not_move_in_step() -> None:
 
 
 def test_places_at_which_robots_begin_depend_on_the_seed_alone() -> None:
-    first, again, other = (
-        [spec.arguments for spec in _nodes(8, seed=seed)] for seed in (3, 3, 4)
-    )
+    first, again, other = ([spec.arguments for spec in _nodes(8, seed=seed)] for seed in (3, 3, 4))
     assert first == again != other
 
 

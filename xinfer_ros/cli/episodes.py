@@ -12,8 +12,10 @@ from xinfer_ros.cli.console import RoundProgress, output_console
 from xinfer_ros.errors import ConfigError
 
 if TYPE_CHECKING:
+    from xinfer_ros.episodes.budgets import BudgetRule
     from xinfer_ros.episodes.episode import Episode
     from xinfer_ros.episodes.sources import EpisodeReference
+    from xinfer_ros.fleet.episode_report import PlannedEpisode
 
 _FORMATS = ('rosbag2', 'lerobot', 'hdf5')
 _READABLE = (
@@ -190,33 +192,19 @@ def _convert(arguments: argparse.Namespace) -> int:
 
 def _budgets(arguments: argparse.Namespace) -> int:
     from xinfer_ros.core.budget_sequence import BudgetSequences
-    from xinfer_ros.episodes.budgets import BudgetRule, budget_sequence, tight_intervals
-    from xinfer_ros.episodes.grippers import gripper_switches
-    from xinfer_ros.fleet.episode_report import PlannedEpisode, budgets_plot, budgets_table
+    from xinfer_ros.fleet.episode_report import budgets_plot, budgets_table
     from xinfer_ros.fleet.records import output_files
 
     output_files(arguments.output, arguments.plot)
     if arguments.output is not None and arguments.output.exists():
         raise ConfigError(f'{arguments.output} exists, and nothing is overwritten')
-    rule = BudgetRule(
-        period_ms=arguments.period_ms,
-        tight_ms=arguments.tight_ms,
-        wide_ms=arguments.wide_ms,
-        before_s=arguments.before,
-        after_s=arguments.after,
-    )
-    references = _references(arguments.paths)
-    planned = []
+    rule = _rule(arguments)
     console = output_console()
     with RoundProgress('messages', console) as progress:
-        for reference in references:
-            episode = _chosen(reference.read(_Steps(progress)), arguments.grippers)
-            sequence, switches = budget_sequence(episode, rule), gripper_switches(episode)
-            times_ns = [switch.time_ns for switch in switches]
-            intervals = tight_intervals(times_ns, episode.duration_ns, rule)
-            planned.append(
-                PlannedEpisode(sequence=sequence, switches=switches, intervals=intervals)
-            )
+        planned = [
+            _planned(_chosen(reference.read(_Steps(progress)), arguments.grippers), rule)
+            for reference in _references(arguments.paths)
+        ]
     console.print(budgets_table(planned, rule).rich())
     if arguments.output is not None:
         sequences = BudgetSequences(
@@ -228,6 +216,29 @@ def _budgets(arguments: argparse.Namespace) -> int:
     if arguments.plot is not None:
         budgets_plot(arguments.plot, planned, rule)
     return 0
+
+
+def _rule(arguments: argparse.Namespace) -> 'BudgetRule':
+    from xinfer_ros.episodes.budgets import BudgetRule
+
+    return BudgetRule(
+        period_ms=arguments.period_ms,
+        tight_ms=arguments.tight_ms,
+        wide_ms=arguments.wide_ms,
+        before_s=arguments.before,
+        after_s=arguments.after,
+    )
+
+
+def _planned(episode: 'Episode', rule: 'BudgetRule') -> 'PlannedEpisode':
+    from xinfer_ros.episodes.budgets import budget_sequence, tight_intervals
+    from xinfer_ros.episodes.grippers import gripper_switches
+    from xinfer_ros.fleet.episode_report import PlannedEpisode
+
+    sequence, switches = budget_sequence(episode, rule), gripper_switches(episode)
+    times_ns = [switch.time_ns for switch in switches]
+    intervals = tight_intervals(times_ns, episode.duration_ns, rule)
+    return PlannedEpisode(sequence=sequence, switches=switches, intervals=intervals)
 
 
 class _Steps:

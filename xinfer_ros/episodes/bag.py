@@ -48,8 +48,8 @@ def bag_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return []
     found = [file for file in path.iterdir() if file.is_file() and _storage(file)]
-    parts = {re.sub(r'(_\d+)?\.\w+(\.zstd)?$', '', file.name) for file in found}
-    if len(parts) > 1 and not (path / NAME).is_file():
+    bags = {re.sub(r'(_\d+)?(\.\w+?)(\.zstd)?$', r'\2', file.name) for file in found}
+    if len(bags) > 1 and not (path / NAME).is_file():
         return []
     unpacked = {file.name for file in found}
     kept = [f for f in found if f.suffix != PACKED or f.stem not in unpacked]

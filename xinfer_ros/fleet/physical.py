@@ -83,6 +83,7 @@ class PhysicalRecord:
     :param seconds: mean time of those [s]
     :param per_hour: transfers in an hour of trying, failed episodes included
     :param change: that rate over the one at the least delay, less 1; with the same seeds
+    :param grips: times that the right gripper closed, per episode
     :param starved: share of ticks without a row
     :param overfrozen: rows promised in vain, per chunk
     :param violated: share of chunks that came after their promised rows had run out
@@ -106,6 +107,7 @@ class PhysicalRecord:
     change: float
     change_low: float
     change_high: float
+    grips: float
     starved: float
     overfrozen: float
     violated: float
@@ -159,6 +161,7 @@ def _record(condition: Condition, found: Found) -> PhysicalRecord:
         commitment=MEASURED if condition.commitment is None else str(condition.commitment),
         delay_ms=condition.delay_ms,
         episodes=count,
+        grips=sum(each.grips for each in results) / count,
         starved=sum(each.starved_ticks for each in results) / max(ticks, 1),
         overfrozen=sum(each.overfrozen_steps for each in results) / max(chunks, 1),
         violated=sum(each.handoff_violations for each in results) / max(chunks, 1),

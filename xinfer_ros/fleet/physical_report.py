@@ -19,8 +19,9 @@ MARKS = ('o', 'D', 's', '^', 'v', 'P', 'X', '*')
 NOTE = (
     '95 %: intervals, of Wilson for success, bootstrapped over the episodes for the rest. Time: '
     'of the episodes that succeed. Per hour: transfers in an hour of trying, failures included; '
-    'change: against the least delay, same seeds. Starved: ticks without a row. Frozen in vain: '
-    'rows promised and not needed, per chunk. Late: chunks that came after their promised rows.'
+    'change: against the least delay, same seeds. Grips: of an episode, one if none is missed. '
+    'Starved: ticks without a row. Frozen in vain: rows promised and not needed, per chunk. '
+    'Late: chunks that came after their promised rows.'
 )
 
 
@@ -30,7 +31,7 @@ def physical_table(title: str, records: Sequence[PhysicalRecord]) -> ReportTable
         title=title,
         columns=(
             'task', 'delay ms', 'success %', '95 %', 'time s', '95 %', 'per hour', 'change %',
-            '95 %', 'starved %', 'frozen in vain', 'late %',
+            '95 %', 'grips', 'starved %', 'frozen in vain', 'late %',
         ),
         rows=tuple(_row(each) for each in records),
         note=NOTE,
@@ -45,6 +46,7 @@ def _row(record: PhysicalRecord) -> tuple[str, ...]:
         *_cells(record.estimate('seconds'), 1),
         f'{record.per_hour:.0f}',
         *_cells(record.estimate('change'), 0, 100.0),
+        f'{record.grips:.1f}',
         f'{100 * record.starved:.1f}',
         f'{record.overfrozen:.1f}',
         f'{100 * record.violated:.0f}',

@@ -3,8 +3,11 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from xinfer_ros.config import MAX_BUDGET_S, ExecutorConfig
-from xinfer_ros.physics.scene_view import JOINT_NAMES
+from xinfer_ros.core.chunk import Rows
+from xinfer_ros.physics.scene_view import CLOSED, JOINT_NAMES, OPEN
 from xinfer_ros.physics.transfer_expert import TransferExpert
 from xinfer_ros.physics.transfer_loop import ExpertSource, TransferPlant
 from xinfer_ros.physics.transfer_scene import CONTROL_NS, Drift, TransferScene, load_model
@@ -47,6 +50,7 @@ class TransferResult:
 
     :param done: whether the cube has changed hands in time
     :param seconds: until then, the limit if it has not [s]
+    :param grips: how often the right gripper was told to close; 1 if nothing goes wrong
     :param jump_max: largest joint step at a seam [rad]
     :param starved_ticks: control ticks without a row
     """
@@ -58,6 +62,7 @@ class TransferResult:
     chunks: int
     overfrozen_steps: int
     handoff_violations: int
+    grips: int
     jump_max: float
 
 
@@ -81,8 +86,15 @@ def run_transfer(task: TransferTask) -> TransferResult:
         chunks=report.chunks,
         overfrozen_steps=report.overfrozen_steps,
         handoff_violations=report.handoff_violations,
+        grips=_times_closed(run.commands[:, JOINT_NAMES.index('right_gripper')]),
         jump_max=report.handoff_jump_max,
     )
+
+
+def _times_closed(told: Rows) -> int:
+    """Return how often a gripper that was open was told to close, ``(ticks,)``."""
+    is_open = told > (OPEN + CLOSED) / 2
+    return int(np.count_nonzero(is_open[:-1] & ~is_open[1:]))
 
 
 def _settings(task: TransferTask) -> ExecutorSettings:

@@ -32,10 +32,13 @@ class Sensors:
     def __init__(self, node: Node, config: ExecutorConfig) -> None:
         self._compressed = config.camera_transport == 'compressed'
         self._timeout_ns = round(config.sensor_timeout_s * 1e9)
-        # a node of its own, since an executor would spin all subscriptions of a node
+        # a node of its own, since an executor would spin all subscriptions of a node; its name is
+        # a rule of its own, which is stronger than one for the process
+        name = f'{node.get_name()}_sensors'
         self._node = Node(
-            f'{node.get_name()}_sensors',
+            name,
             context=node.context,
+            cli_args=['--ros-args', '-r', f'__node:={name}'],
             namespace=node.get_namespace(),
             start_parameter_services=False,
             enable_rosout=False,
