@@ -28,6 +28,7 @@ SPACING_S = 1 / 30
 BAG = 'transfer_cube_0'
 ROBOTS_A_PROCESS = 4
 START_S, WARM_UP_S = 60.0, 3.0
+LAST_LINES = 20  # of what the processes said, if something fails
 MOST_CPU, MOST_JITTER_MS = 5.0, 2.0
 # an episode begins without commands, and a period that spans it would tell nothing
 ONE_EPISODE = ('--ros-args', '-r', 'episode:=unheard', '--')
@@ -120,7 +121,8 @@ def run(specs: Sequence[NodeSpec], seconds: float) -> tuple[float, np.ndarray]:
 
     :returns: share of a core that the executor took, and its periods less the spacing [ms]
     """
-    group = ProcessGroup(specs, print)
+    said: list[str] = []
+    group = ProcessGroup(specs, said.append)
     commands = Commands()
     try:
         commands.wait()
@@ -130,6 +132,9 @@ def run(specs: Sequence[NodeSpec], seconds: float) -> tuple[float, np.ndarray]:
         share = (cpu_s(pid) - used_s) / (time.monotonic() - begun_s)
         if trouble := group.check():
             raise SystemExit(trouble)
+    except SystemExit:
+        print('\n'.join(said[-LAST_LINES:]))
+        raise
     finally:
         commands.close()
         group.close()

@@ -90,6 +90,15 @@ def test_budget_counts_for_the_request_in_flight_and_those_to_come() -> None:
     assert report.latency_p50_ns == 100 * MS
 
 
+@pytest.mark.parametrize(('late_ns', 'on_time'), [(0, 1), (1, 0)])
+def test_an_answer_that_takes_its_whole_budget_is_on_time(late_ns: int, on_time: int) -> None:
+    robot = DrivenRobot()
+    draft = robot.ask_when_due()
+    robot.clock.advance(180 * MS + late_ns)
+    robot.answer(draft)
+    assert robot.executor.report().on_time == on_time
+
+
 @pytest.mark.parametrize('budget_ns', [0, -1, 10**15])
 def test_budget_that_the_server_would_refuse_is_refused_at_once(budget_ns: int) -> None:
     """Else every observation from now on would come back as REJECTED_BUDGET."""

@@ -6,6 +6,8 @@ import pytest
 
 from xinfer_ros.core.metrics import ExecutorPhase
 from xinfer_ros.errors import Reason
+from xinfer_ros.robot.limits import RowLimits
+from xinfer_ros.robot.sensed import Sensed
 from xinfer_ros.robot.session import Grant
 
 from .driven_robot import GRANT, MS, TICK_NS, DrivenRobot, moving_robot, numbered_rows
@@ -110,6 +112,25 @@ def test_unknown_or_repeated_joint_name_is_refused(names: str) -> None:
     reason = robot.answer(robot.ask_when_due(), joint_names=tuple(names))
     assert reason is Reason.REJECTED_COLUMNS
     assert robot.executor.tick() is None
+
+
+@pytest.mark.parametrize(('speeds', 'first', 'taken'), [
+    (False, 0, False), (False, 9, True), (True, 0, True), (True, 9, False),
+])  # fmt: skip
+def test_first_row_is_held_against_what_was_measured(
+    speeds: bool, first: int, taken: bool
+) -> None:
+    """CQ-01's kind: the arm stands at 10; rows that are speeds start from none."""
+    none = np.full(2, np.inf)
+    limits = RowLimits(
+        joint_names=('a', 'b'), lower=-none, upper=none, velocity=none, step=np.full(2, 2.0)
+    )
+    robot = DrivenRobot(limits=limits, rows_are_velocities=speeds)
+    measured = Sensed(state=np.array([10.0, 0.0], np.float32))
+    draft = robot.executor.begin_request(robot.clock.now_ns(), measured)
+    assert draft is not None
+    expected = Reason.OK if taken else Reason.REJECTED_LIMITS
+    assert robot.answer(draft, numbered_rows(first, 50)) is expected
 
 
 def test_chunk_of_another_spacing_is_refused() -> None:

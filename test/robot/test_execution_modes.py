@@ -86,6 +86,15 @@ def test_the_seam_is_measured_without_the_joints_that_switch() -> None:
     assert (report.handoff_jump, report.handoff_jump_max) == (0.125, 0.25)
 
 
+def test_the_first_row_of_an_episode_is_no_seam() -> None:
+    robot = moving_robot()
+    robot.tick(10)
+    robot.executor.start_episode()
+    robot.answer(robot.ask_when_due(), _chunk(500, 9.0))
+    robot.tick(1)
+    assert robot.executor.report().handoff_jump_max == 0.0
+
+
 def test_violations_are_counted_where_something_was_promised_only() -> None:
     for mode, violations in ((ExecutionMode.RTC, 1), (ExecutionMode.ASYNC, 0)):
         robot = moving_robot(mode=mode, commitment_steps=4)

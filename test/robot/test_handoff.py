@@ -125,6 +125,21 @@ def test_new_session_is_cold_again_and_a_renewal_is_not() -> None:
     assert robot.ask_when_due().commitment_steps == 4
 
 
+def test_session_that_was_lost_and_is_the_same_again_is_warm_and_its_request_is_over() -> None:
+    robot = DrivenRobot(commitment_margin_steps=0, budget_ns=400 * MS)
+    for response_ms in (300, 99):
+        _respond(robot, response_ms)
+    robot.ask_when_due()
+    robot.executor.session.unknown()
+    robot.executor.granted(GRANT, robot.clock.now_ns())
+    assert robot.executor.report().unanswered == 1
+    again = robot.ask()
+    assert again is not None
+    robot.clock.advance(130 * MS)
+    assert robot.answer(again) is Reason.OK
+    assert robot.ask_when_due().commitment_steps == 4
+
+
 def test_fixed_commitment_is_what_was_set() -> None:
     """The server lowers it and says so; a robot that was told a number does not argue."""
     robot = DrivenRobot(commitment_steps=30, budget_ns=400 * MS)

@@ -59,6 +59,14 @@ def test_newest_reading_of_a_joint_counts() -> None:
     assert list(readings.sensed(ARM, 150 * MS).state) == pytest.approx([0.6, 0.5])
 
 
+def test_driver_that_is_heard_is_not_silent_though_its_words_come_later() -> None:
+    readings = JointReadings(100 * MS)
+    readings.add(_reading(ARM, [0.1, 0.2], 0))
+    readings.heard(90 * MS)
+    assert readings.trouble(ARM, 150 * MS) == ''
+    assert list(readings.sensed(ARM, 150 * MS).state) == pytest.approx([0.1, 0.2])
+
+
 def test_reading_without_positions_is_left_out() -> None:
     readings = JointReadings(100 * MS)
     readings.add(_reading(ARM, [], 0))

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xinfer_ros.core.chunk import Rows
+from xinfer_ros.errors import Rejected
 from xinfer_ros.robot.action_queue import ActionQueue
+from xinfer_ros.robot.limits import RowLimits
 from xinfer_ros.robot.merge_rule import MAX_CHUNKS, TemporalEnsemble
 
 GRIPPER = np.array([False, True])
@@ -75,6 +77,25 @@ def test_a_new_episode_forgets_the_chunks_of_the_old_one() -> None:
     queue.clear()
     queue.merge(5, _rows(1.0, [0.0] * 10))
     np.testing.assert_allclose(_play(queue, 10)[:, 0], 1.0)
+
+
+def test_a_mean_that_breaks_a_limit_gives_way_to_the_new_chunk_alone() -> None:
+    """RT-02's kind: it steps where the old chunk ends; else one after the other is refused."""
+    none = np.full(1, np.inf)
+    limits = RowLimits(
+        joint_names=('arm',), lower=-none, upper=none, velocity=none, step=np.array([0.2])
+    )
+    queue = ActionQueue(1, TemporalEnsemble(0.0, np.array([False])), limits)
+    up = np.arange(20, dtype=np.float32)[:, None] * np.float32(0.1)
+    queue.merge(0, up)
+    _play(queue, 5)
+    down = np.float32(0.5) - up
+    assert queue.merge(5, down).row == 0
+    np.testing.assert_array_equal(_play(queue, 4), down[:4])
+    with pytest.raises(Rejected, match='row 0 moves arm'):
+        queue.merge(9, up + np.float32(5.0))
+    queue.merge(9, down[4:])  # what broke the limit enters no later mean
+    np.testing.assert_allclose(_play(queue, 16), down[4:], atol=1e-6)
 
 
 def test_a_flood_of_chunks_is_bounded() -> None:

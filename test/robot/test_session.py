@@ -114,6 +114,19 @@ def test_server_that_becomes_ready_ends_the_pause_after_a_refusal() -> None:
     assert keeper.due(2 * MS)
 
 
+def test_state_that_is_announced_again_and_again_ends_no_pause() -> None:
+    """A server that is ready but full would be flooded otherwise."""
+    keeper = _granted()
+    keeper.server_announced(4, ready=True)
+    keeper.asked(0)
+    keeper.server_announced(4, ready=True)
+    assert not keeper.due(MS)
+    keeper.refused(MS)
+    keeper.server_announced(4, ready=True)
+    assert not keeper.due(2 * MS)
+    assert keeper.due(MS + ASK_AGAIN_NS)
+
+
 def test_announcement_of_the_same_epoch_changes_nothing() -> None:
     keeper = _granted()
     for ready in (True, False):

@@ -52,7 +52,8 @@ class Bringup:
         """Start the robot's executor with some parameters, ``NAME:=VALUE`` each."""
         given = [f'camera_names:=[{CAMERA}]', f'camera_transport:={self._transport}', *parameters]
         pairs = [part for parameter in given for part in ('-p', parameter)]
-        return self._graph.run('executor_main', '--ros-args', '-r', f'__ns:={self._robot}', *pairs)
+        rules = [part for rule in (f'__ns:={self._robot}', *self.rules) for part in ('-r', rule)]
+        return self._graph.run('executor_main', '--ros-args', *rules, *pairs)
 
     @property
     def _transport(self) -> str:

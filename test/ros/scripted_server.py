@@ -120,6 +120,11 @@ class Listener:
         """Return the newest report, None before the first."""
         return self.reports[-1] if self.reports else None
 
+    @property
+    def state(self) -> int | None:
+        """Return the state in the newest report, None before the first."""
+        return self.report.state if self.reports else None
+
     def count(self, reason: Reason) -> int:
         """Return how often the newest report counts a reason."""
         if self.report is None or reason.name not in self.report.reasons:

@@ -19,7 +19,7 @@ def _stamp(robot: ScriptedRobot, message: Any, offset_s: float) -> Any:
 
 
 def test_clock_of_a_robot_decides_nothing_and_is_shown(graph: Graph) -> None:
-    """TR-09: clocks off by ±300 s and a step of 1 s in mid-episode; a stamp of 0 is refused."""
+    """TR-09: clocks off by ±300 s and a step of 1 s in mid-episode."""
     shown: dict[str, float] = {}
 
     def on_diagnostics(message: Any) -> None:
@@ -29,7 +29,7 @@ def test_clock_of_a_robot_decides_nothing_and_is_shown(graph: Graph) -> None:
                     shown[status.name.split()[-1]] = float(pair.value)
 
     graph.node.create_subscription(DiagnosticArray, '/diagnostics', on_diagnostics, 100)
-    graph.server()
+    graph.server('-p', 'lease_s:=10.0')
     robots = {}
     for name, offset_s in (('right', 0.0), ('ahead', 300.0), ('behind', -300.0), ('steps', 0.0)):
         robots[name] = ScriptedRobot(graph, name)
@@ -48,9 +48,16 @@ def test_clock_of_a_robot_decides_nothing_and_is_shown(graph: Graph) -> None:
     assert shown['behind'] == pytest.approx(-300.0, abs=0.05)
     assert shown['right'] == pytest.approx(0.0, abs=0.05)
     assert shown['steps'] == pytest.approx(1.0, abs=0.05)
-    robot = robots['right']
+
+
+def test_observation_without_a_time_is_refused(graph: Graph) -> None:
+    """TR-09: a stamp of 0 says that the robot has no time yet."""
+    graph.server('-p', 'lease_s:=10.0')
+    robot = ScriptedRobot(graph, 'r0')
+    robot.register()
     unstamped = robot.observation()
     unstamped.stamp.sec = unstamped.stamp.nanosec = 0
     answer = robot.answer_to(robot.send(unstamped))
     assert answer.reason == Reason.UNSTAMPED
     assert 'use_sim_time' in answer.detail
+    assert robot.ask().reason == Reason.OK

@@ -134,7 +134,11 @@ def test_silent_joint_states_hold_the_robot_though_rows_remain(graph: Graph) -> 
     bringup.executor('sensor_timeout_s:=0.2')
     _moves(graph, robot)
     bringup.joints_run = False
-    graph.until(lambda: 'joint states' in robot.report.hold, 'the robot holds', 3.0)
+    graph.until(
+        lambda: robot.report is not None and 'joint states' in robot.report.hold,
+        'the robot holds',
+        5.0,
+    )
     assert robot.report.queued_steps > 0
     assert robot.report.state == ExecutorState.HOLDING
     count = len(robot.commands)

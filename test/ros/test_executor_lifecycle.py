@@ -71,7 +71,7 @@ def test_managed_executor_commands_only_while_active(graph: Graph) -> None:
     graph.until(lambda: len(robot.commands) > 10, 'the robot is commanded')
     episode = server.requests[-1].episode
     assert node.change(Transition.TRANSITION_DEACTIVATE)
-    graph.until(lambda: robot.report.state == ExecutorState.STOPPED, 'it says that it is stopped')
+    graph.until(lambda: robot.state == ExecutorState.STOPPED, 'it says that it is stopped')
     graph.spin(0.2)
     count = len(robot.commands)
     graph.spin(0.3)
@@ -100,7 +100,7 @@ def test_process_that_was_stopped_goes_on_and_does_not_catch_up(graph: Graph) ->
     ScriptedServer(graph, contract=CONTRACT)
     robot = Listener(graph)
     process = Bringup(graph).executor()
-    graph.until(lambda: len(robot.commands) > 10, 'the robot is commanded')
+    graph.until(lambda: len(robot.commands) > 10 and robot.report, 'the robot is commanded')
     before = robot.report
     process.process.send_signal(signal.SIGSTOP)
     graph.spin(0.5)
@@ -121,7 +121,7 @@ def test_stalled_control_thread_is_noticed_and_the_robot_made_safe(graph: Graph)
         camera_names=(CAMERA,), hold='safe_pose', safe_pose=('*=1.0',), safe_pose_speed=0.5
     )
     with HostedExecutor(graph, config) as host:
-        graph.until(lambda: len(robot.commands) > 10, 'the robot is commanded')
+        graph.until(lambda: len(robot.commands) > 10 and robot.report, 'the robot is commanded')
         host.stall()
         graph.until(
             lambda: any(level == DiagnosticStatus.ERROR and 'stalls' in t for level, t in said),

@@ -79,7 +79,7 @@ def test_watchdog_trips_by_arrival_whatever_the_stamps_say(
     server, robot = ScriptedServer(graph, contract=CONTRACT), Listener(graph)
     bringup, clock = Bringup(graph), SimClock(graph, node_s * 1_000 * MS)
     bringup.stamp_s, server.motion = stamp_s, 0.001
-    bringup.executor('use_sim_time:=true', 'chunk_timeout_s:=0.2')
+    bringup.executor('use_sim_time:=true', 'chunk_timeout_s:=0.3')
     _started(graph, clock, robot)
     server.answers = False
     clock.run(1_000 * MS, 10 * MS, 0.01)
@@ -88,5 +88,9 @@ def test_watchdog_trips_by_arrival_whatever_the_stamps_say(
     held = {tuple(command.points[0].positions) for command in robot.commands[-5:]}
     assert len(held) == 1
     server.answers = True
-    clock.run(1_500 * MS, 10 * MS, 0.01)
-    assert robot.report.hold == ''
+    steps = robot.report.executed_steps
+    for _ in range(600):
+        clock.run(10 * MS, 10 * MS, 0.01)
+        if robot.report.executed_steps > steps + 10:
+            return
+    raise AssertionError('the robot does not go on when chunks come again')

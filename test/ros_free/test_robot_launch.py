@@ -26,6 +26,13 @@ def test_shipped_examples_are_valid(path: Path) -> None:
     assert executor_node('/r1', [path], {}).files == (path,)
 
 
+def test_example_of_the_readme_is_valid(tmp_path: Path) -> None:
+    section = (ROOT / 'README.md').read_text().split('## Put it on your robot')[1]
+    example = tmp_path / 'arm.yaml'
+    example.write_text(section.split('```yaml')[1].split('```')[0])
+    assert executor_node('/arm', [example], {}).namespace == '/arm'
+
+
 def test_wrong_settings_stop_a_launch(tmp_path: Path) -> None:
     """LC-01 for a robot of one's own."""
     wrong = tmp_path / 'robot.yaml'

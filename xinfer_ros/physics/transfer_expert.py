@@ -134,7 +134,8 @@ class TransferExpert:
     def _opening(self, now: Situation, arm: str, told: float) -> float:
         """Return the opening one row later; a cube stops a gripper that closes around it."""
         opening = now.hand(arm).opening
-        has_cube = opening > EMPTY and now.is_between(arm)
-        end = max(told, min(opening, now.grip(arm)) if has_cube else CLOSED)
+        end = max(told, CLOSED)
+        if end < opening and opening > EMPTY and now.is_between(arm):
+            end = max(end, min(opening, now.grip(arm)))
         most = GRIPPER_SPEED * self._spacing_s
         return opening + min(max(end - opening, -most), most)

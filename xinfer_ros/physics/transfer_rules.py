@@ -6,6 +6,7 @@ The rules have no memory: any state leads on to approach, grip, lift, meeting, t
 carrying, so that a missed grip is simply tried again.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +40,7 @@ RIGHT_LEAVES = ToolPose(xyz=(0.07, 0.5, 0.37), pitch=DOWN)
 CLOSE_BY, STILL_BY = 0.010, 0.020
 #: Half the space between the pads: along approach, along closing, across both [m].
 BETWEEN = np.array([0.026, 0.03, 0.024])
+REACH = float(np.linalg.norm(BETWEEN))
 #: Sideways error up to which a tool may be at grip height, and how steeply it rises beyond it.
 FUNNEL, STEEPNESS = 0.010, 8.0
 
@@ -80,7 +82,8 @@ class Situation:
 
     def is_between(self, arm: str) -> bool:
         """Return whether the cube is between the pads of an arm."""
-        return bool((np.abs(self._offset(arm)) < BETWEEN).all())
+        away = math.dist(self.cube, self.hand(arm).pose.xyz)
+        return away < REACH and bool((np.abs(self._offset(arm)) < BETWEEN).all())
 
     def grip(self, arm: str) -> float:
         """
@@ -97,7 +100,9 @@ class Situation:
     def holds(self, arm: str) -> bool:
         """Return whether an arm has the cube in its closed gripper."""
         opening = self.hand(arm).opening
-        return EMPTY < opening < self.grip(arm) + LOOSE and self.is_between(arm)
+        if not EMPTY < opening < WIDEST_GRIP or not self.is_between(arm):
+            return False
+        return opening < self.grip(arm) + LOOSE
 
     def _offset(self, arm: str) -> Array:
         """Return where the cube is in the frame of a tool ``(3,)`` [m]."""

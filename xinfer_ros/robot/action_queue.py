@@ -149,13 +149,29 @@ class ActionQueue:
             replaced = self._rows[self._next :]
             rested = row == 0 and not len(replaced) and at_rest is not None
             before = at_rest if rested else self._before
-            played = self._rule.merged(start_step, rows, row)
-            if self._limits is not None:
-                self._limits.check(played, before, self._keyframe_spacing_ns, first_row=row)
+            played = self._playable(start_step, rows, row, before)
             self._rule.take(start_step, rows)
             self._rows, self._before = played, before
             self._next, self._is_seam = 0, True
             return Handoff(row=row, replaced=replaced)
+
+    def _playable(self, start_step: int, rows: Rows, row: int, before: Rows | None) -> Rows:
+        """
+        Return what is played from now on.
+
+        A mean may break a limit that no chunk breaks: it steps where an old chunk ends. Then the
+        new one is played alone, or the robot would refuse one after the other until it stands.
+        """
+        mean, alone, limits = self._rule.merged(start_step, rows, row), rows[row:], self._limits
+        if limits is None:
+            return mean
+        try:
+            limits.check(mean, before, self._keyframe_spacing_ns, first_row=row)
+            return mean
+        except Rejected:
+            limits.check(alone, before, self._keyframe_spacing_ns, first_row=row)
+        self._rule.clear()
+        return alone
 
     def snapshot(self) -> tuple[int, Rows]:
         """Return the executed steps and the leftover, ``(queued, num_joints)``, of one instant."""

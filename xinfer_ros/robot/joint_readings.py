@@ -2,7 +2,7 @@
 """The newest joint readings of a robot, however many drivers publish them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,6 +52,11 @@ class JointReadings:
         """Take in a reading; one that lacks positions is left out."""
         if reading.names and len(reading.position) == len(reading.names):
             self._newest[reading.names] = reading
+
+    def heard(self, now_ns: int) -> None:
+        """Note that the only driver has spoken again [ns]; what it said is added when needed."""
+        for names, reading in self._newest.items():
+            self._newest[names] = replace(reading, arrival_ns=now_ns)
 
     def forget(self) -> None:
         """Drop what was read so far."""

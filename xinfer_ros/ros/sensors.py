@@ -55,6 +55,8 @@ class Sensors:
         self._readings = JointReadings(self._timeout_ns)
         self._read_ns: int | None = None
         self._polls = 0
+        self._packed: bytes | None = None  # the newest joint state, not unpacked yet
+        self._polled_ns = 0
 
     def _subscribe(self, kind: Any, topic: str, profile: QoSProfile) -> Any:
         return self._node.create_subscription(kind, topic, lambda _: None, profile)
@@ -68,23 +70,31 @@ class Sensors:
         """
         Take the joint states that have come, from one driver or several.
 
-        Unpacking takes longer than taking; so of a single driver's only the newest is unpacked,
-        but for a look now and then whether there are others.
+        Taking is cheap and unpacking is not: what a single driver has said is unpacked when it is
+        read, but for a look now and then whether there are others.
         """
         packed = self._take_joints()
         self._polls += 1
+        if not packed:
+            return
         if self._readings.num_drivers == 1 and self._polls % LOOK_POLLS:
-            packed = packed[-1:]
+            self._packed, self._polled_ns = packed[-1], now_ns
+            self._readings.heard(now_ns)
+            return
+        self._packed = None
         for data in packed:
-            message = deserialize_message(data, JointState)
-            self._readings.add(
-                JointReading(
-                    names=tuple(message.name),
-                    position=message.position,
-                    effort=message.effort,
-                    arrival_ns=now_ns,
-                )
+            self._unpack(data, now_ns)
+
+    def _unpack(self, data: bytes, now_ns: int) -> None:
+        message = deserialize_message(data, JointState)
+        self._readings.add(
+            JointReading(
+                names=tuple(message.name),
+                position=message.position,
+                effort=message.effort,
+                arrival_ns=now_ns,
             )
+        )
 
     def _take_joints(self) -> list[bytes]:
         """Return every joint state that nobody has taken, the oldest first, packed."""
@@ -106,6 +116,7 @@ class Sensors:
             self._take(subscription)
         self._newest.clear()
         self._take_joints()
+        self._packed = None
         self._readings.forget()
 
     @staticmethod
@@ -135,6 +146,9 @@ class Sensors:
         for name in self._cameras:
             picture = self._fresh(self._newest.get(name), name, now_ns)
             frames.append(camera_frame(name, picture, compressed=self._compressed))
+        if self._packed is not None:
+            self._unpack(self._packed, self._polled_ns)
+            self._packed = None
         return self._readings.sensed(joint_names, now_ns), frames
 
     def _fresh(self, entry: tuple[Any, int] | None, camera: str, now_ns: int) -> Any:

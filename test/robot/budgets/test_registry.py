@@ -45,8 +45,9 @@ def test_settings_say_when_and_how_tight() -> None:
     assert chosen.wish(situation(planned=CLOSING[12:])).budget_ns == 50 * MS
 
 
-def test_gripper_range_is_that_of_the_limits() -> None:
-    config = ExecutorConfig(budget_sources=('gripper',), position_limits=('gripper=0:10',))
+@pytest.mark.parametrize('limit', ['gripper=0:10', 'gripper=-9:1'])
+def test_gripper_range_is_that_of_the_limits(limit: str) -> None:
+    config = ExecutorConfig(budget_sources=('gripper',), position_limits=(limit,))
     limits = RowLimits.from_config(config, JOINTS, None)
     (source,) = sources_from_config(config, JOINTS, limits)
     wish = source.wish(situation(planned=CLOSING))
