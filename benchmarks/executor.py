@@ -32,11 +32,11 @@ LAST_LINES = 20  # of what the processes said, if something fails
 MOST_CPU, MOST_JITTER_MS = 5.0, 2.0
 # an episode begins without commands, and a period that spans it would tell nothing
 ONE_EPISODE = ('--ros-args', '-r', 'episode:=unheard', '--')
-SPACING = {'keyframe_spacing_s': SPACING_S}
 
 
-def measured_robot() -> list[NodeSpec]:
+def measured_robot(*, real_time: bool) -> list[NodeSpec]:
     """Return the executor that is measured, and what plays its sensors."""
+    settings = {'keyframe_spacing_s': SPACING_S, 'real_time': real_time}
     return [
         NodeSpec(
             executable='replay',
@@ -45,7 +45,7 @@ def measured_robot() -> list[NodeSpec]:
             arguments=ONE_EPISODE,
             parameters={'bag': BAG},
         ),
-        NodeSpec(executable='executor', name='executor', namespace='/m', parameters=SPACING),
+        NodeSpec(executable='executor', name='executor', namespace='/m', parameters=settings),
     ]
 
 
@@ -152,11 +152,13 @@ def main() -> None:
     parser.add_argument('--seconds', type=float, default=30.0, help='of each measurement')
     parser.add_argument('--robots', type=int, default=8, help='robots that load the server')
     parser.add_argument('--model', default='tiny', help='model of the loaded server')
+    parser.add_argument('--ordinary', action='store_true', help='without real-time priority')
     given = parser.parse_args()
     rclpy.init()
-    share, _ = run([server('echo'), *measured_robot()], given.seconds)
+    robot = measured_robot(real_time=not given.ordinary)
+    share, _ = run([server('echo'), *robot], given.seconds)
     print(f'alone: {100 * share:.2f} % of a core; {verdict(100 * share, MOST_CPU)}')
-    specs = [server(given.model), *load(given.robots), *measured_robot()]
+    specs = [server(given.model), *load(given.robots), *robot]
     share, off_ms = run(specs, given.seconds)
     p50, p99, most = np.percentile(np.abs(off_ms), [50, 99, 100])
     print(

@@ -40,8 +40,8 @@ def add_commands(commands: Commands) -> None:
             '  moving  the table carries the cube to and fro until it is lifted\n'
             'An episode has succeeded when the cube is in the left gripper alone within --limit.\n'
             'Every episode of every condition has the seeds 0, 1, ... : the same places.\n'
-            'Needs gym-aloha: pip install "xinfer-ros[physics]". An episode takes about a second\n'
-            'of a core.'
+            'Needs gym-aloha: pip install "xinfer-ros[physics]". An episode takes about half a\n'
+            'second of a core.'
         ),
         epilog=(
             'examples:\n'
@@ -118,7 +118,8 @@ def _physical(arguments: argparse.Namespace) -> int:
         records = run_physical(plan, arguments.jobs, progress.done)
     title = (
         f'Cube transfer, {arguments.episodes} episodes a point, moving at '
-        f'{arguments.speed_mm} mm/s, H {plan.horizon} × 20 ms, TE {plan.period_ms} ms'
+        f'{arguments.speed_mm} mm/s, H {plan.horizon} × 20 ms, TE {plan.period_ms} ms, '
+        f'{plan.limit_s:g} s allowed'
     )
     console.print(physical_table(title, records).rich())
     if arguments.json is not None:

@@ -2,6 +2,7 @@
 """Runs executor nodes in a process: their control thread, who looks after it, and their end."""
 
 import contextlib
+import gc
 import logging
 import os
 import sys
@@ -66,6 +67,8 @@ class ExecutorHost:
         spacing_ns = max(round(config.keyframe_spacing_s * 1e9) for config in configs)
         guard = StallGuard(clock, loop.lateness_ns, stall_limit_ns(spacing_ns), self._stalled)
         self._stop.at_request(self._say_last)
+        gc.collect()
+        gc.freeze()  # what is there now stays: no tick waits while it is looked through
         loop.start()
         guard.start()
         try:
@@ -75,6 +78,7 @@ class ExecutorHost:
             guard.close()
             self._close(loop)
             sys.setswitchinterval(usual_s)
+            gc.unfreeze()
         if isinstance(loop.failure, ConfigError):
             raise loop.failure
 

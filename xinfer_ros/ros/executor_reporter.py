@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says about twice a second how an executor fares."""
+"""Says how an executor fares: its report twice a second, diagnostics once."""
 
 from diagnostic_msgs.msg import DiagnosticArray
 
@@ -16,7 +16,7 @@ from xinfer_ros.ros.sensors import Sensors
 from xinfer_ros.ros.server_link import ServerLink
 
 REPORT_S = 0.5
-LOOK_REPORTS = 3  # the graph is asked for mismatches with every third report, as it takes its time
+DIAGNOSE_REPORTS = 2  # diagnostics with every second report: asking the graph takes its time
 
 
 class ExecutorReporter:
@@ -42,7 +42,6 @@ class ExecutorReporter:
         self._executor: ChunkExecutor | None = None
         self._source: CommandSource | None = None
         self._stalled_ns = self._stalls = self._reports = 0
-        self._mismatched: list[qos.Mismatch] = []
         self.notice = 'waiting for the first joint state'
         entities.create_timer(REPORT_S, self.publish)
 
@@ -63,7 +62,7 @@ class ExecutorReporter:
         self._stalled_ns = 0
 
     def publish(self) -> None:
-        """Publish the report and the diagnostics of this moment."""
+        """Publish the report of this moment, and the diagnostics if it is their turn."""
         executor, source = self._executor, self._source
         refusal, report = '', RobotReport()
         if executor is not None and source is not None:
@@ -71,16 +70,19 @@ class ExecutorReporter:
             self._states.publish(convert.from_report(report))
         else:
             self._node.get_logger().warning(self.notice, throttle_duration_sec=5.0)
+        if self._reports % DIAGNOSE_REPORTS == 0 or self._stalled_ns:
+            self._diagnose(report, refusal)
+        self._reports += 1
+
+    def _diagnose(self, report: RobotReport, refusal: str) -> None:
         verdict = self._health.judge(
             report,
             self._clock.now_ns(),
-            notice=(self._link.notice if executor is not None else '') or self.notice,
+            notice=(self._link.notice if self._executor is not None else '') or self.notice,
             refusal=refusal,
             stalled_ns=self._stalled_ns,
         )
-        if self._reports % LOOK_REPORTS == 0:
-            self._mismatched = self._sensors.mismatches() + self._link.mismatches()
-        self._reports += 1
+        mismatched = self._sensors.mismatches() + self._link.mismatches()
         self._diagnostics.publish(
-            executor_diagnostics(self._node, report, verdict, self._stalls, self._mismatched)
+            executor_diagnostics(self._node, report, verdict, self._stalls, mismatched)
         )
