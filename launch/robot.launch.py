@@ -13,10 +13,9 @@ from launch_ros.actions import Node
 
 from launch import LaunchDescription
 from xinfer_ros.ros.launch_actions import node_action
-from xinfer_ros.ros.node_list import executor_node
+from xinfer_ros.ros.node_list import executor_node, given_parameters
 
-SETTINGS = ('robot_id', 'server', 'urdf_file', 'robot_description_topic')
-SWITCHES = ('use_sim_time', 'autostart')
+WHERE = ('namespace', 'params_file')
 ARGUMENTS = (
     ('namespace', '/r0', 'namespace of the robot, one of its own'),
     ('params_file', '', 'parameter file with a section for the executor'),
@@ -24,16 +23,15 @@ ARGUMENTS = (
     ('server', '', 'namespace of the server; empty: /fleet'),
     ('urdf_file', '', 'URDF with the limits of the joints; empty: none'),
     ('robot_description_topic', '', 'latched topic with the URDF; empty: none'),
-    ('use_sim_time', 'false', 'let ticks follow /clock'),
-    ('autostart', 'true', 'configure and activate at once; false: a lifecycle manager does it'),
+    ('use_sim_time', '', 'true: let ticks follow /clock; empty: as params_file says'),
+    ('autostart', '', 'false: a lifecycle manager does it; empty: as params_file says, or true'),
 )
 
 
 def robot(context) -> list[Node]:
     """Return the action of the executor that the launch arguments describe."""
     value = {name: LaunchConfiguration(name).perform(context) for name, _, _ in ARGUMENTS}
-    parameters: dict[str, object] = {name: value[name] for name in SETTINGS if value[name]}
-    parameters |= {name: value[name].lower() == 'true' for name in SWITCHES}
+    parameters = given_parameters({k: text for k, text in value.items() if k not in WHERE})
     files = [Path(value['params_file'])] if value['params_file'] else []
     return [node_action(executor_node(value['namespace'], files, parameters))]
 

@@ -57,6 +57,18 @@ class Reason(IntEnum):
     # A code that this version does not know
     UNKNOWN_REASON = 99
 
+    @property
+    def is_lasting(self) -> bool:
+        """Return whether it is a refusal at registration that somebody has to mend, not time."""
+        return self in (
+            Reason.REJECTED_PROTOCOL,
+            Reason.REJECTED_JOINTS,
+            Reason.REJECTED_CAMERAS,
+            Reason.REJECTED_HORIZON,
+            Reason.REJECTED_SPACING,
+            Reason.REJECTED_NAME,
+        )
+
     @classmethod
     def of(cls, code: int) -> 'Reason':
         """Return the reason of a code on the wire, UNKNOWN_REASON if it is none of ours."""

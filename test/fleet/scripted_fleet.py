@@ -4,11 +4,13 @@
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
 from xinfer_ros.core.clock import SimulatedClock
 from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
+from xinfer_ros.errors import Reason, Rejected
 
 TICKS_A_SECOND = 30
 END_S = 600.0
@@ -30,6 +32,7 @@ class ScriptedFleet:
         self._start_ns = self.clock.now_ns()
         self._moving_after_s = dict.fromkeys(robots, moving_after_s)
         self._reports: dict[str, RobotReport] = {}
+        self._refusals: dict[str, Rejected] = {}
         self._script: list[tuple[float, Change]] = []
         self.epoch, self.engine_pid, self.server_pid = 1, 0, 0
         self.server_is_ready = True
@@ -44,6 +47,11 @@ class ScriptedFleet:
     def never_moves(self, robot: str) -> None:
         """Keep a robot from its first row."""
         self._moving_after_s[robot] = float('inf')
+
+    def refuse(self, robot: str, reason: Reason, detail: str) -> None:
+        """Let the server refuse to register a robot."""
+        self.never_moves(robot)
+        self._refusals[robot] = Rejected(reason, detail)
 
     def change(self, robot: str, **changes: int) -> None:
         """Change what a robot reports."""
@@ -78,6 +86,13 @@ class ScriptedFleet:
                 requests=before.requests + chunks,
                 chunks=before.chunks + chunks,
                 on_time=before.on_time + chunks,
+            )
+        for robot, refusal in self._refusals.items():
+            self._reports[robot] = replace(
+                self._reports[robot],
+                phase=ExecutorPhase.REGISTERING,
+                hold=str(refusal),
+                reasons=Counter({refusal.reason: 1}),
             )
 
     def reports(self) -> dict[str, RobotReport]:

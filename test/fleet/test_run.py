@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from xinfer_ros.errors import XinferError
+from xinfer_ros.errors import Reason, XinferError
 from xinfer_ros.fleet.run import RESUME_LIMIT_S, FleetRun, RunFailedError, RunPlan
 
 from .scripted_fleet import ScriptedFleet, Victim
@@ -133,6 +133,18 @@ def test_robot_that_does_not_move_in_time_fails_the_run_by_name(ready: bool, wor
         observed.run()
     assert str(caught.value) == f'r1 did not move within 8 s; the server {words}'
     assert observed.fleet.second == pytest.approx(8, abs=1)
+
+
+def test_robot_that_the_server_refuses_for_good_fails_the_run_at_once() -> None:
+    observed = Observed()
+    observed.fleet.refuse('r1', Reason.REJECTED_FLEET_FULL, 'all slots are in use')
+    observed.fleet.at(
+        1.0, lambda fleet: fleet.refuse('r2', Reason.REJECTED_JOINTS, 'no joint elbow')
+    )
+    with pytest.raises(RunFailedError) as caught:
+        observed.run()
+    assert str(caught.value) == 'the server refuses r2: REJECTED_JOINTS: no joint elbow'
+    assert observed.fleet.second == pytest.approx(1, abs=1)
 
 
 @pytest.mark.parametrize('second', [1.0, 3.0, 15.0])

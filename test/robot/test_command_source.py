@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows, hold, or nothing: what a robot is commanded at each tick."""
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+import pytest
+
+from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.metrics import ExecutorPhase
+from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.robot.command_source import CommandSource
 from xinfer_ros.robot.hold import Hold, HoldMode
+from xinfer_ros.robot.limits import RowLimits
+from xinfer_ros.robot.sensed import Sensed
 from xinfer_ros.robot.watchdog import ChunkWatchdog
 
-from .driven_robot import MS, TICK_NS, DrivenRobot, numbered_rows
+from .driven_robot import GRANT, MS, TICK_NS, DrivenRobot, numbered_rows
 
 POSE = np.array([100.0, 0.0], np.float32)
 
@@ -19,10 +26,13 @@ class Commanded(DrivenRobot):
 
     :param mode: what holds
     :param timeout_ms: of the chunk watchdog
+    :param changes: settings of the executor
     """
 
-    def __init__(self, mode: HoldMode = HoldMode.LAST_POSITION, timeout_ms: int = 0) -> None:
-        super().__init__()
+    def __init__(
+        self, mode: HoldMode = HoldMode.LAST_POSITION, timeout_ms: int = 0, **changes: Any
+    ) -> None:
+        super().__init__(**changes)
         pose = POSE if mode is HoldMode.SAFE_POSE else None
         hold = Hold(mode, TICK_NS, pose, speed=1.0)
         watchdog = ChunkWatchdog(timeout_ms * MS)
@@ -79,6 +89,53 @@ def test_rows_from_before_a_way_to_the_safe_pose_are_never_played_after_it() -> 
     assert robot.source.report().queued_steps == 0
 
 
+def test_held_robot_is_without_motion_though_rows_remain() -> None:
+    """What is said of its motion, and what budgets are made from, is what it was commanded."""
+    robot = Commanded(timeout_ms=100)
+    robot.get_chunk()
+    robot.commanded(4)
+    assert robot.source.report().motion == 3.0
+    robot.commanded(31)  # a second
+    assert robot.source.report().motion == 0.0
+    assert robot.source.report().starved_ticks == 31
+
+
+def _ahead(distance: float) -> np.ndarray:
+    return np.array([distance, 0.0], np.float32)
+
+
+def test_step_to_the_first_row_counts_from_where_the_hold_has_led_the_robot() -> None:
+    """It has left its last row behind, and what was measured when it asked."""
+    limits = RowLimits.from_config(ExecutorConfig(step_limits=('a=1.0',)), ('a', 'b'), None)
+    robot = Commanded(HoldMode.SAFE_POSE, limits=limits)
+    robot.get_chunk(3)
+    assert robot.commanded(3) == [0, 1, 2]
+    robot.commanded(30)  # led on by a thirtieth a tick
+    robot.clock.advance(1000 * MS)
+    measured = Sensed(state=_ahead(2.9))
+    assert robot.executor.request_is_due(robot.clock.now_ns())
+    draft = robot.executor.begin_request(robot.clock.now_ns(), measured)
+    reached = robot.commanded(30)[-1]
+    assert reached == pytest.approx(2 + 60 * TICK_NS / 1e9, abs=1e-3)
+    rows = numbered_rows(0, 5)
+    assert robot.answer(draft, rows + _ahead(2.9)) is Reason.REJECTED_LIMITS
+    robot.clock.advance(1000 * MS)
+    draft = robot.executor.begin_request(robot.clock.now_ns(), measured)
+    robot.commanded(1)
+    assert robot.answer(draft, rows + _ahead(reached + 0.5)) is Reason.OK
+    jump = robot.commanded(1)[0] - reached
+    assert robot.source.report().handoff_jump == pytest.approx(jump - TICK_NS / 1e9, abs=1e-3)
+
+
+def test_refusal_at_registration_is_why_a_robot_does_not_move() -> None:
+    robot = Commanded()
+    refusal = Rejected(Reason.REJECTED_JOINTS, 'no joint b')
+    robot.executor.session.refused(refusal, robot.clock.now_ns())
+    assert robot.source.report().hold == 'REJECTED_JOINTS: no joint b'
+    robot.executor.granted(GRANT, robot.clock.now_ns())
+    assert robot.source.report().hold == 'no chunk'
+
+
 def test_late_tick_leaves_rows_out_and_a_stall_is_a_pause() -> None:
     """Also seen (lerobot 2531): time is not stretched after an overrun."""
     robot = Commanded()
@@ -116,9 +173,12 @@ def test_stall_leads_only_a_robot_with_a_safe_pose_into_a_new_episode() -> None:
     assert robot.commanded(1) == [3]  # a pause: it stands where it stood
     robot = Commanded(HoldMode.SAFE_POSE)
     robot.get_chunk()
-    robot.commanded(3)
+    assert robot.source.interrupt() is None  # it has not moved yet
+    assert robot.commanded(3) == [0, 1, 2]
     output = robot.source.interrupt()
     assert list(output.goal) == list(POSE)
     assert output.duration_ns == 98_000_000_000
-    robot.commanded(1)
+    assert robot.commanded(2) == [None, None]  # its controller is on the way, and not at row 2
     assert robot.source.report().queued_steps == 0
+    robot.get_chunk()
+    assert len(robot.commanded(1)) == 1

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xinfer_ros.robot.commitment import WINDOW, CommitmentEstimator, rows_within
+from xinfer_ros.config import ExecutorConfig
+from xinfer_ros.robot.commitment import WINDOW, CommitmentEstimator, misfit, rows_within
 
 MS = 1_000_000
 SPACING_NS = round(1e9 / 30)
@@ -117,3 +118,32 @@ def test_commitment_covers_every_response_of_the_window(
     covered_ns = (estimator.steps(LONG_NS, None) - margin_steps) * SPACING_NS
     for response_ns in responses_ns[1:][-WINDOW:]:
         assert covered_ns >= response_ns - 1_000
+
+
+@pytest.mark.parametrize(
+    ('settings_changed', 'horizon', 'least_steps'),
+    [
+        ({'commitment': 'fixed', 'commitment_steps': 7}, 50, 7),
+        ({'commitment': 'fixed', 'commitment_steps': 4}, 9, 4),
+        ({'min_commitment_steps': 7}, 50, 7),
+        ({'commitment_steps': 7}, 6, 1),
+        ({'execution_mode': 'async', 'commitment': 'fixed', 'commitment_steps': 7}, 5, 0),
+    ],
+)
+def test_chunk_that_is_too_short_for_the_settings_is_told(
+    settings_changed: dict, horizon: int, least_steps: int
+) -> None:
+    text = misfit(ExecutorConfig(**settings_changed), horizon)
+    assert text.startswith(f'commitment d={least_steps}, period s=6, horizon H={horizon}: ')
+
+
+@pytest.mark.parametrize(
+    'settings_changed',
+    [
+        {'commitment_steps': 7},  # where a measured d starts says nothing of what it becomes
+        {'commitment': 'fixed', 'commitment_steps': 6},
+        {'execution_mode': 'async', 'commitment': 'fixed', 'commitment_steps': 7},
+    ],
+)
+def test_chunk_that_is_long_enough_is_not_complained_of(settings_changed: dict) -> None:
+    assert misfit(ExecutorConfig(**settings_changed), 12) == ''

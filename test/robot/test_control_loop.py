@@ -119,7 +119,7 @@ def test_loop_says_how_late_it_is_while_a_task_does_not_end() -> None:
 
 
 def test_first_intervals_are_as_long_as_the_others() -> None:
-    """Also seen (positronic 443): the first row is not due twice."""
+    """Also seen (positronic PR 443): the first row is not due twice."""
     rate, now_ns, instants = TickRate(33_300_000), 7, []
     for _ in range(6):
         assert rate.is_due(now_ns)

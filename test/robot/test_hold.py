@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.robot.hold import Hold, HoldMode
+from xinfer_ros.robot.limits import RowLimits
 
 SPACING_NS = 30_000_000
 LAST = np.array([0.5, -0.5], np.float32)
@@ -74,8 +75,8 @@ def test_way_to_the_safe_pose_never_lunges_and_arrives(values: list[float], spee
 def test_safe_pose_needs_a_value_for_every_joint_but_discrete_ones() -> None:
     config = ExecutorConfig(hold='safe_pose', safe_pose=('left_*=0.0',))
     with pytest.raises(ConfigError, match='no value for right_waist'):
-        Hold.from_config(config, ('left_waist', 'right_waist'))
-    hold = Hold.from_config(config, ('left_waist', 'right_gripper'))
+        Hold.from_config(config, ('left_waist', 'right_waist'), None)
+    hold = Hold.from_config(config, ('left_waist', 'right_gripper'), None)
     hold.executed(np.array([9.0, 0.7], np.float32))
     assert hold.moves
     assert hold.step()[1] == np.float32(0.7)  # a gripper keeps what it holds
@@ -83,9 +84,38 @@ def test_safe_pose_needs_a_value_for_every_joint_but_discrete_ones() -> None:
 
 
 @pytest.mark.parametrize(
+    ('limits', 'text'),
+    [
+        ({'position_limits': ('a=-1:1',)}, '2 for a; -1 to 1 is allowed, by position_limits'),
+        ({'velocity_limits': ('b=0.2',)}, '0.5; b may move at 0.2 per second, by velocity_limits'),
+        ({'step_limits': ('a=0.003',)}, '0.5; a may move at 0.1 per second, by step_limits'),
+    ],
+)
+def test_safe_pose_that_breaks_a_limit_is_refused_at_the_start(limits: dict, text: str) -> None:
+    config = ExecutorConfig(
+        hold='safe_pose', safe_pose=('a=2.0', 'b=0.0'), safe_pose_speed=0.5, **limits
+    )
+    names = ('a', 'b', 'gripper')
+    with pytest.raises(ConfigError, match=text):
+        Hold.from_config(config, names, RowLimits.from_config(config, names, None))
+
+
+def test_joint_that_stays_has_no_part_in_the_limits_of_the_safe_pose() -> None:
+    config = ExecutorConfig(
+        hold='safe_pose',
+        safe_pose=('a=1.0',),
+        safe_pose_speed=0.5,
+        position_limits=('*=-1:1',),
+        step_limits=('gripper=0.001', 'a=0.015'),
+    )
+    names = ('a', 'gripper')
+    assert Hold.from_config(config, names, RowLimits.from_config(config, names, None)).moves
+
+
+@pytest.mark.parametrize(
     ('interface', 'after'), [('position', [0.5, -0.5]), ('velocity', [0.0, 0.0])]
 )
 def test_what_holds_by_itself_fits_the_interface(interface: str, after: list[float]) -> None:
-    hold = Hold.from_config(ExecutorConfig(command_interface=interface), ('a', 'b'))
+    hold = Hold.from_config(ExecutorConfig(command_interface=interface), ('a', 'b'), None)
     hold.executed(LAST)
     assert list(hold.step()) == after

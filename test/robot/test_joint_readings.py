@@ -75,3 +75,12 @@ def test_reading_without_positions_is_left_out() -> None:
     readings.add(_reading(ARM, [0.1, 0.2], 0))
     readings.forget()
     assert readings.first_names == ()
+
+
+@pytest.mark.parametrize('value', [float('nan'), float('inf')])
+def test_joint_without_a_finite_position_is_named(value: float) -> None:
+    readings = JointReadings(100 * MS)
+    readings.add(_reading(ARM, [0.1, value], 0))
+    with pytest.raises(Rejected, match=f'have {value} for elbow; finite'):
+        readings.sensed(ARM, 0)
+    assert list(readings.sensed(('waist',), 0).state) == pytest.approx([0.1])

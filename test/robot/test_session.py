@@ -5,11 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xinfer_ros.core.clock import SimulatedClock
+from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.robot.session import ANSWER_TIMEOUT_NS, ASK_AGAIN_NS, Grant, SessionKeeper
 
 MS = 1_000_000
 GRANT = Grant(session=11, epoch=3, lease_ns=6000 * MS)
 OTHER = Grant(session=12, epoch=4, lease_ns=6000 * MS)
+FULL = Rejected(Reason.REJECTED_FLEET_FULL, 'all 8 slots are in use')
 
 
 def _granted(now_ns: int = 0) -> SessionKeeper:
@@ -51,7 +53,7 @@ def test_refused_robot_pauses_half_a_second_and_asks_again_without_end() -> None
         assert keeper.due(now_ns)
         keeper.asked(now_ns)
         now_ns += 3 * MS
-        keeper.refused(now_ns)
+        keeper.refused(FULL, now_ns)
         assert keeper.grant is None
         assert not keeper.due(now_ns + ASK_AGAIN_NS - 1)
         now_ns += ASK_AGAIN_NS
@@ -62,9 +64,12 @@ def test_refusal_of_a_renewal_ends_the_grant() -> None:
     """LC-03: whoever lost its id must not go on with the old session."""
     keeper = _granted()
     keeper.asked(MS)
-    keeper.refused(2 * MS)
+    keeper.refused(FULL, 2 * MS)
     assert keeper.grant is None
+    assert keeper.refusal == 'REJECTED_FLEET_FULL: all 8 slots are in use'
     assert keeper.due(2 * MS + ASK_AGAIN_NS)
+    keeper.granted(OTHER, 3 * MS)
+    assert keeper.refusal == ''
 
 
 def test_lease_is_renewed_after_a_third_of_it_without_a_sign_of_life() -> None:
@@ -108,7 +113,7 @@ def test_server_that_becomes_ready_ends_the_pause_after_a_refusal() -> None:
     keeper = _granted()
     keeper.server_announced(4, ready=False)
     keeper.asked(0)
-    keeper.refused(MS)
+    keeper.refused(FULL, MS)
     assert not keeper.due(2 * MS)
     keeper.server_announced(4, ready=True)
     assert keeper.due(2 * MS)
@@ -121,7 +126,7 @@ def test_state_that_is_announced_again_and_again_ends_no_pause() -> None:
     keeper.asked(0)
     keeper.server_announced(4, ready=True)
     assert not keeper.due(MS)
-    keeper.refused(MS)
+    keeper.refused(FULL, MS)
     keeper.server_announced(4, ready=True)
     assert not keeper.due(2 * MS)
     assert keeper.due(MS + ASK_AGAIN_NS)
@@ -205,7 +210,7 @@ def test_robot_without_a_grant_asks_again_within_the_answer_timeout(
             case 'granted':
                 keeper.granted(GRANT, now_ns)
             case 'refused':
-                keeper.refused(now_ns)
+                keeper.refused(FULL, now_ns)
             case 'unknown':
                 keeper.unknown()
             case 'sent':

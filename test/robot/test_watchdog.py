@@ -43,6 +43,21 @@ def test_each_stall_is_told_once() -> None:
     assert told == [101 * MS, 120 * MS]
 
 
+def test_host_that_halts_the_whole_process_is_no_stall_of_the_control_thread() -> None:
+    """It goes on as soon as the guard does; only if it does not, it stalls."""
+    clock, late_ns, told = SimulatedClock(), 0, []
+    guard = StallGuard(clock, lambda now_ns: late_ns, 100 * MS, told.append)
+    guard.look()
+    clock.advance(550 * MS)  # 500 more than it wanted
+    late_ns = 520 * MS
+    guard.look()
+    assert told == []
+    clock.advance(50 * MS)
+    late_ns = 570 * MS
+    guard.look()
+    assert told == [570 * MS]
+
+
 def test_thread_that_stalls_is_noticed_by_another() -> None:
     clock, told, end = SimulatedClock(), threading.Event(), threading.Event()
 

@@ -9,7 +9,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from xinfer_ros.core.chunk import Rows
 from xinfer_ros.core.contract import ModelContract
-from xinfer_ros.errors import Reason
+from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.models.registry import echo_contract
 from xinfer_ros.msg import ActionChunk, ExecutorState, Observation, ServerState
 from xinfer_ros.ros import qos
@@ -42,6 +42,7 @@ class ScriptedServer:
         self.requests: list[Any] = []
         self.registrations: list[Any] = []
         self.answers = True
+        self.refusal: Rejected | None = None  # of registrations
         self.motion = 0.0  # of every joint, from row to row
         self._service = node.create_service(RegisterRobot, '/fleet/register_robot', self._register)
         self._state = node.create_publisher(ServerState, '/fleet/server_state', qos.STATE)
@@ -53,6 +54,9 @@ class ScriptedServer:
 
     def _register(self, request: Any, response: Any) -> Any:
         self.registrations.append(request)
+        if self.refusal is not None:
+            response.reason, response.detail = self.refusal.reason, self.refusal.detail
+            return response
         response.reason, response.session, response.epoch = 0, self.session, self.epoch
         response.lease_ns = 5_000_000_000
         fill_contract(response, self.contract)

@@ -10,6 +10,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
+from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.msg import ExecutorState
 
 from .bringup import CONTRACT, JOINTS, Bringup
@@ -131,7 +132,7 @@ def test_silent_joint_states_hold_the_robot_though_rows_remain(graph: Graph) -> 
     server = ScriptedServer(graph, contract=CONTRACT)
     bringup, robot = Bringup(graph), Listener(graph)
     server.motion = 0.001
-    bringup.executor('sensor_timeout_s:=0.2')
+    bringup.executor('sensor_timeout_s:=0.1', 'minimum_period_s:=0.3')  # longer than the timeout
     _moves(graph, robot)
     bringup.joints_run = False
     graph.until(
@@ -145,8 +146,10 @@ def test_silent_joint_states_hold_the_robot_though_rows_remain(graph: Graph) -> 
     graph.until(lambda: len(robot.commands) > count + 10, 'the last command is repeated', 3.0)
     held = {tuple(command.points[0].positions) for command in robot.commands[count:]}
     assert len(held) == 1
-    bringup.joints_run = True
     steps = robot.report.executed_steps
+    graph.until(lambda: len(robot.commands) > count + 60, 'it holds for good', 5.0)
+    assert robot.report.executed_steps == steps  # a request that would leave changes nothing
+    bringup.joints_run = True
     graph.until(lambda: robot.report.executed_steps > steps + 5, 'and goes on', 3.0)
 
 
@@ -159,6 +162,18 @@ def test_names_that_launch_gives_are_for_the_executor_alone(graph: Graph) -> Non
     _moves(graph, robot)
     names = [name for name, space in graph.node.get_node_names_and_namespaces() if space == '/r0']
     assert sorted(names) == ['executor', 'executor_sensors']
+
+
+def test_refusal_at_registration_is_counted_and_told(graph: Graph) -> None:
+    server, robot = ScriptedServer(graph, contract=CONTRACT), Listener(graph)
+    server.refusal = Rejected(Reason.REJECTED_JOINTS, 'no joint elbow')
+    Bringup(graph).executor()
+    graph.until(lambda: robot.count(Reason.REJECTED_JOINTS) > 1, 'it is refused again and again')
+    assert robot.state == ExecutorState.REGISTERING
+    assert robot.report.hold == 'REJECTED_JOINTS: no joint elbow'
+    server.refusal = None
+    _moves(graph, robot)
+    graph.until(lambda: robot.report.hold == '', 'nothing of it stays', 3.0)
 
 
 def test_several_drivers_and_raw_pictures_make_one_observation(graph: Graph) -> None:

@@ -4,12 +4,16 @@
 import signal
 from typing import Any
 
+import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+from rclpy.lifecycle import ManagedEntity, TransitionCallbackReturn
+from rclpy.signals import SignalHandlerOptions
 
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.msg import ExecutorState
+from xinfer_ros.ros.executor_node import ExecutorNode
 
 from .bringup import CAMERA, CONTRACT, Bringup
 from .graph import Graph
@@ -95,6 +99,27 @@ def test_managed_executor_commands_only_while_active(graph: Graph) -> None:
     assert process.end() == 0
 
 
+class Broken(ManagedEntity):
+    """Something of a node that can't be activated."""
+
+    def on_activate(self, state: Any) -> TransitionCallbackReturn:
+        """Fail as a bug does."""
+        raise RuntimeError('no hardware')
+
+
+def test_fault_in_a_transition_leaves_nothing_that_commands(graph: Graph) -> None:
+    """Else the topics of the failed life would stay beside those of the next one."""
+    domain = int(graph.env['ROS_DOMAIN_ID'])
+    with rclpy.init(domain_id=domain, signal_handler_options=SignalHandlerOptions.NO):
+        node = ExecutorNode('/r0', ExecutorConfig(camera_names=(CAMERA,)))
+        node.add_managed_entity(Broken())
+        assert node.trigger_configure() == TransitionCallbackReturn.SUCCESS
+        assert node.count_publishers('/r0/joint_trajectory') == 1
+        assert node.trigger_activate() != TransitionCallbackReturn.SUCCESS
+        graph.until(lambda: node.count_publishers('/r0/joint_trajectory') == 0, 'they are gone')
+        node.destroy_node()
+
+
 def test_process_that_was_stopped_goes_on_and_does_not_catch_up(graph: Graph) -> None:
     """Also seen (lerobot 2531): missed ticks are counted, and a stall is a pause."""
     ScriptedServer(graph, contract=CONTRACT)
@@ -110,6 +135,7 @@ def test_process_that_was_stopped_goes_on_and_does_not_catch_up(graph: Graph) ->
     graph.until(lambda: robot.report.overruns > before.overruns + 5, 'misses are counted')
     skipped = robot.report.skipped_steps - before.skipped_steps
     assert skipped < robot.report.overruns - before.overruns - 5
+    assert 'stalls' not in process.output  # the whole process was halted, not one of its threads
 
 
 def test_stalled_control_thread_is_noticed_and_the_robot_made_safe(graph: Graph) -> None:

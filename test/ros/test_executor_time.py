@@ -55,7 +55,7 @@ def test_ticks_follow_simulated_time_through_rates_pauses_and_jumps(graph: Graph
 
 
 def test_first_intervals_are_a_spacing_long(graph: Graph) -> None:
-    """Also seen (positronic 443), on the simulated clock: one command a spacing from the first."""
+    """Also seen (positronic PR 443), on the simulated clock: a spacing ±10 %."""
     ScriptedServer(graph, contract=CONTRACT)
     robot, clock = Listener(graph), SimClock(graph, NODE_S * 1_000 * MS)
     Bringup(graph).executor('use_sim_time:=true')

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.ros.node_list import executor_node
+from xinfer_ros.ros.node_list import executor_node, given_parameters
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = sorted((ROOT / 'config').glob('robot_*.yaml'))
@@ -44,6 +44,15 @@ def test_wrong_settings_stop_a_launch(tmp_path: Path) -> None:
         executor_node('/r1', [wrong], {})
     with pytest.raises(ConfigError, match='namespace is empty'):
         executor_node('/', [], {})
+
+
+def test_launch_argument_that_is_not_given_leaves_it_to_the_file() -> None:
+    """`autostart: false` of a file would else be overruled, and the robot would move."""
+    assert given_parameters({'autostart': '', 'use_sim_time': '', 'robot_id': ''}) == {}
+    given = given_parameters({'autostart': 'False', 'use_sim_time': 'true', 'robot_id': 'left'})
+    assert given == {'autostart': False, 'use_sim_time': True, 'robot_id': 'left'}
+    with pytest.raises(ConfigError, match="autostart is 'flase'; allowed: true, false"):
+        given_parameters({'autostart': 'flase'})
 
 
 def test_launch_file_starts_that_entry() -> None:

@@ -4,6 +4,7 @@
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -63,5 +64,25 @@ def test_last_actions_are_done_once_even_if_one_fails() -> None:
     stop.request(1)
     stop.request()
     assert done == ['a', 'b']
+    assert stop.is_requested
+    assert stop.code == 1
+
+
+def test_second_wish_does_not_overtake_the_last_actions_of_the_first() -> None:
+    """Else the topics would be removed while the safe output is on its way to them."""
+    stop, begun, may_end = Stop(), threading.Event(), threading.Event()
+
+    def last_word() -> None:
+        begun.set()
+        may_end.wait()
+
+    stop.at_request(last_word)
+    first = threading.Thread(target=stop.request)
+    first.start()
+    begun.wait()
+    stop.request(1)
+    assert not stop.is_requested
+    may_end.set()
+    first.join()
     assert stop.is_requested
     assert stop.code == 1

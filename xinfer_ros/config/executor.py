@@ -192,6 +192,12 @@ class ExecutorConfig:
         self._check_period()
         self._check_budgets()
 
+    def topic_by_camera(self) -> dict[str, str]:
+        """Return the topic of each camera."""
+        suffix = '/compressed' if self.camera_transport == 'compressed' else ''
+        usual = tuple(f'{name}/image_raw{suffix}' for name in self.camera_names)
+        return dict(zip(self.camera_names, self.camera_topics or usual, strict=True))
+
     def _check_period(self) -> None:
         adapted = self.shortest_period_s <= self.minimum_period_s <= self.longest_period_s
         if self.horizon_adaptation and not adapted:
@@ -220,9 +226,7 @@ class ExecutorConfig:
                 f'{self.wide_budget_s}, is allowed'
             )
         if 'contact' in self.budget_sources and not self.contact_efforts:
-            raise ConfigError(
-                'budget_sources has contact; give contact_efforts, JOINT=EFFORT each'
-            )
+            raise ConfigError('budget_sources has contact; give contact_efforts, JOINT=EFFORT')
 
     def _check_lists(self) -> None:
         for name in _UNIQUE:
@@ -239,10 +243,8 @@ class ExecutorConfig:
             for entry in getattr(self, name):
                 if not form.fullmatch(entry):
                     raise ConfigError(f'{name} has {entry!r}; allowed: {words}, as left_*=0.5')
-        for one, other in (
-            ('camera_topics', 'camera_names'),
-            ('model_joint_names', 'joint_names'),
-        ):
+        pairs = {'camera_topics': 'camera_names', 'model_joint_names': 'joint_names'}
+        for one, other in pairs.items():
             count, wanted = len(getattr(self, one)), len(getattr(self, other))
             if count not in (0, wanted):
                 raise ConfigError(
@@ -263,10 +265,8 @@ class ExecutorConfig:
             )
 
     def _check_commands(self) -> None:
-        topics, kinds = (
-            self.command_topics,
-            ('joint_trajectory', 'float64_multi_array', 'joint_state'),
-        )
+        topics = self.command_topics
+        kinds = ('joint_trajectory', 'float64_multi_array', 'joint_state')
         if not topics:
             raise ConfigError('command_topics is empty; give at least one topic')
         for kind in self.command_types:

@@ -80,7 +80,8 @@ class RobotReport:
     """
     What one executor has seen since it started; fields as in msg/ExecutorState.msg.
 
-    ``reasons`` counts the reason codes of answers without rows and of chunks that were refused.
+    ``reasons`` counts the reason codes of answers without rows, of chunks that were refused, and
+    of refusals at registration.
     """
 
     robot_id: str = ''

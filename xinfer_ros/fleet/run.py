@@ -14,7 +14,7 @@ from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
 from xinfer_ros.errors import ConfigError, XinferError
 from xinfer_ros.fleet.table import live_table, summary_lines, summary_table
-from xinfer_ros.fleet.verdict import FleetResult, faults, fleet_result
+from xinfer_ros.fleet.verdict import FleetResult, faults, fleet_result, refused_robots
 
 REFRESH_S = 0.5
 QUICK_S = 0.1  # after a kill, to time the recovery
@@ -168,6 +168,8 @@ class FleetRun:
         if failure is not None:
             raise RunFailedError(f'{failure}; its last words stand above')
         reports = self._watch.reports()
+        if refused := refused_robots(reports):
+            raise RunFailedError(f'the server refuses {"; ".join(refused)}')
         for robot, report in reports.items():
             if self._ticks.get(robot, (-1, 0.0))[0] != report.ticks:
                 self._ticks[robot] = (report.ticks, self._now_s())

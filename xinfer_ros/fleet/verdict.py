@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from xinfer_ros.core.metrics import RobotReport
+from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
 from xinfer_ros.errors import Reason
 
 
@@ -73,6 +73,16 @@ def fleet_result(
 ) -> FleetResult:
     """Return the result of a run from the reports at the end of the warm-up and of the run."""
     return FleetResult(robots=tuple(result_of(before[name], after[name]) for name in before))
+
+
+def refused_robots(reports: Mapping[str, RobotReport]) -> list[str]:
+    """Return the robots that the server does not register, with why, if time does not mend it."""
+    return [
+        f'{robot}: {report.hold}'
+        for robot, report in reports.items()
+        if report.phase is ExecutorPhase.REGISTERING
+        and any(count and reason.is_lasting for reason, count in report.reasons.items())
+    ]
 
 
 def faults(result: FleetResult, allowed_starved_share: float) -> list[str]:

@@ -185,6 +185,17 @@ class ActionQueue:
             self._rows, self._before = self._empty, None
             self._next, self._is_seam = 0, False
 
+    def start_from(self, values: Rows) -> bool:
+        """
+        Let the next row start from a command that was no row.
+
+        :param values: ``(num_joints,)`` float32
+        :returns: whether that is elsewhere than before
+        """
+        with self._lock:
+            before, self._before = self._before, values
+        return before is None or not np.array_equal(before, values)
+
     def part(self) -> None:
         """Blend no older chunk into those to come, as a new task demands; queued rows stay."""
         with self._lock:

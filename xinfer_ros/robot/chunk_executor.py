@@ -7,15 +7,13 @@ from dataclasses import replace
 from xinfer_ros.core.chunk import Answer, Rows
 from xinfer_ros.core.metrics import ExecutorPhase, LatencyWindow, RobotReport
 from xinfer_ros.errors import Reason, Rejected
-from xinfer_ros.robot.action_queue import ActionQueue, Handoff, QueuedRow
+from xinfer_ros.robot.action_queue import Handoff, QueuedRow
 from xinfer_ros.robot.budgets.budget_source import BudgetContext, BudgetWish
 from xinfer_ros.robot.budgets.planner import PlannerBudget
-from xinfer_ros.robot.budgets.tightest import TightestBudget
 from xinfer_ros.robot.chunk_ingress import ChunkIngress
 from xinfer_ros.robot.execution_mode import ExecutionMode
 from xinfer_ros.robot.executor_settings import ExecutorSettings
 from xinfer_ros.robot.horizon import HorizonAdaptation
-from xinfer_ros.robot.motion_log import MotionLog
 from xinfer_ros.robot.next_send import InFlight, NextSend
 from xinfer_ros.robot.request_ledger import RequestDraft, RequestLedger
 from xinfer_ros.robot.sensed import Sensed
@@ -32,14 +30,12 @@ class ChunkExecutor:
     def __init__(self, settings: ExecutorSettings) -> None:
         self._settings = settings
         self._lock = threading.RLock()
-        num_joints, spacing_ns = len(settings.joint_names), settings.keyframe_spacing_ns
-        self._queue = ActionQueue(num_joints, settings.merge_rule(), settings.limits, spacing_ns)
+        self._queue = settings.action_queue()
         self._ledger = RequestLedger(NextSend(settings.minimum_period_ns, settings.backoff_ns))
         self._planner = PlannerBudget()
-        sources = (*settings.budget_sources, self._planner)
-        self._budget = TightestBudget(sources, settings.budget_ns)
+        self._budget = settings.budget(self._planner)
         self._wish = BudgetWish(budget_ns=settings.budget_ns, reason='')
-        self._log = MotionLog(~settings.discrete, spacing_ns, settings.rows_are_velocities)
+        self._log = settings.motion_log()
         self._commitment = settings.commitment_estimator()  # None: fixed
         self._horizon = None if settings.horizon is None else HorizonAdaptation(settings.horizon)
         self._chunk_steps = 0  # H of the latest chunk
@@ -49,7 +45,7 @@ class ChunkExecutor:
         self._at_rest: Rows | None = None  # as measured at the request in flight
         self._latency = LatencyWindow()
         self.last_refusal = ''
-        self._ingress = ChunkIngress(settings.joint_names, spacing_ns)
+        self._ingress = ChunkIngress(settings.joint_names, settings.keyframe_spacing_ns)
         self._report = RobotReport(robot_id=settings.robot_id, execution_mode=settings.mode.value)
         self.session = SessionKeeper()
 
@@ -65,30 +61,41 @@ class ChunkExecutor:
         :param skip_steps: rows to leave out, since as many ticks were missed [steps]
         """
         row = self._queue.pop(skip_steps)
+        if row is None:
+            self.hold_tick(is_moving=self._moving)
+            return None
         with self._lock:
-            self._moving |= row is not None
-            if self._moving:
-                self._report.ticks += 1
-                self._report.starved_ticks += row is None
-            if row is None:
-                self._log.hold()
-            else:
-                self._report.skipped_steps += row.skipped_steps
-                self._log.add(row)
+            self._moving = True
+            self._report.ticks += 1
+            self._report.skipped_steps += row.skipped_steps
+            self._log.add(row)
         return row
+
+    def hold_tick(self, *, is_moving: bool = True) -> None:
+        """Count a tick without a valid action, though there may be rows."""
+        with self._lock:
+            self._moving = is_moving
+            self._report.ticks += is_moving
+            self._report.starved_ticks += is_moving
+            self._log.hold()
+
+    def led_to(self, values: Rows) -> None:
+        """Note where a hold that moves the robot has just commanded it: rows start from there."""
+        with self._lock:
+            if self._queue.start_from(values):
+                self._at_rest = None  # it was there when it was measured, and is no more
+            self._log.lead(values)
 
     def request_is_due(self, now_ns: int) -> bool:
         """Return whether an observation should leave now; gives up a request that was lost."""
         with self._lock:
             if self._ledger.give_up_if_lost(now_ns):
                 self.session.doubted()
-            due = self._ledger.next_send.is_due(now_ns) and not self._waits_for_empty_queue()
+            waits = self._settings.mode is ExecutionMode.SYNC and len(self._queue) > 0
+            due = self._ledger.next_send.is_due(now_ns) and not waits
             if due and self._due_since_ns is None:
                 self._due_since_ns = now_ns
             return due and self.session.grant is not None
-
-    def _waits_for_empty_queue(self) -> bool:
-        return self._settings.mode is ExecutionMode.SYNC and len(self._queue) > 0
 
     def begin_request(self, now_ns: int, sensed: Sensed | None = None) -> RequestDraft | None:
         """
@@ -122,20 +129,20 @@ class ChunkExecutor:
             )
 
     def _wished(self, now_ns: int, leftover: Rows, sensed: Sensed | None) -> BudgetWish:
-        context = BudgetContext(
-            now_ns=now_ns,
-            joint_names=self._settings.joint_names,
-            keyframe_spacing_ns=self._settings.keyframe_spacing_ns,
-            executed=self._log.rows(),
-            planned=leftover,
-            effort=None if sensed is None else sensed.effort,
+        return self._budget.wish(
+            BudgetContext(
+                now_ns=now_ns,
+                joint_names=self._settings.joint_names,
+                keyframe_spacing_ns=self._settings.keyframe_spacing_ns,
+                executed=self._log.rows(),
+                planned=leftover,
+                effort=None if sensed is None else sensed.effort,
+            )
         )
-        return self._budget.wish(context)
 
     def _commitment_steps(self, grant: Grant, budget_ns: int) -> int:
-        settings = self._settings
         if self._commitment is None:
-            return settings.commitment_steps
+            return self._settings.commitment_steps
         return self._commitment.steps(budget_ns, grant.max_commitment_steps)
 
     def _count_send(self, now_ns: int, commitment_steps: int) -> None:
@@ -160,17 +167,14 @@ class ChunkExecutor:
                 request = self._ledger.match(answer)
             except Rejected as refusal:
                 return self.refuse(refusal)
-            reason, detail = answer.reason, answer.detail
-            if reason is Reason.OK:
-                reason, detail = self._merge(answer)
+            is_served = answer.reason is Reason.OK
+            error = self._merge(answer) if is_served else Rejected(answer.reason, answer.detail)
             pace_ns = min(max(answer.ask_after_ns, 0), request.budget_ns)  # a server may be wrong
-            self._ledger.next_send.answered(
-                now_ns, with_rows=reason is Reason.OK, ask_after_ns=pace_ns
-            )
-            if reason is not Reason.OK:
-                if reason is Reason.UNKNOWN_SESSION:
+            self._ledger.next_send.answered(now_ns, with_rows=error is None, ask_after_ns=pace_ns)
+            if error is not None:
+                if error.reason is Reason.UNKNOWN_SESSION:
                     self.session.unknown()
-                return self.refuse(Rejected(reason, detail))
+                return self.refuse(error)
             self._count_chunk(request, now_ns - request.sent_ns)
             return Reason.OK
 
@@ -195,26 +199,22 @@ class ChunkExecutor:
             foreign = answer.reason is Reason.OK and not self.session.was_ours(answer.session)
             self._report.misaddressed += foreign
             raise Rejected(Reason.WRONG_SESSION, f'session {answer.session} is not in force')
-        if not self._ledger.was_sent(answer.request_id) or answer.episode > self._episode:
-            self._report.misaddressed += 1
-            raise Rejected(Reason.WRONG_EPISODE, f'request {answer.request_id} was never sent')
-        if answer.episode != self._episode:
-            raise Rejected(Reason.WRONG_EPISODE, f'episode {answer.episode} is over')
+        self._ledger.check_episode(answer, self._episode)
         if answer.reason is Reason.OK and answer.epoch != grant.epoch:
             raise Rejected(Reason.WRONG_EPOCH, f'epoch {answer.epoch} is over')
 
-    def _merge(self, answer: Answer) -> tuple[Reason, str]:
+    def _merge(self, answer: Answer) -> Rejected | None:
         try:
             rows = self._ingress.rows(answer)
             handoff = self._queue.merge(answer.start_step, rows, self._at_rest)
         except Rejected as refusal:
-            return refusal.reason, refusal.detail
+            return refusal
         self._count_handoff(answer, handoff)
         if self._horizon is not None:
             frozen_steps = answer.frozen_steps - handoff.row
             self._horizon.observe(rows[handoff.row :], handoff.replaced, max(frozen_steps, 0))
             self._chunk_steps = len(rows)
-        return Reason.OK, ''
+        return None
 
     def _count_handoff(self, answer: Answer, handoff: Handoff) -> None:
         """Note whether the frozen rows of a chunk covered the time until it took over."""
@@ -285,6 +285,7 @@ class ChunkExecutor:
                 episode=self._episode,
                 executed_steps=self._queue.executed_steps,
                 queued_steps=queued,
+                misaddressed=self._report.misaddressed + self._ledger.never_sent,
                 unanswered=self._ledger.unanswered,
                 superseded=self._ledger.superseded,
                 minimum_period_ns=self._ledger.next_send.minimum_period_ns,

@@ -30,7 +30,6 @@ class CommandSource:
     ) -> None:
         self._executor, self._hold, self._watchdog = executor, hold, watchdog
         self._overrun_skip_steps = overrun_skip_steps
-        self._paused_ticks = 0
         self._overruns = 0
         self._is_paused = False
         self._is_led_away = False
@@ -61,8 +60,9 @@ class CommandSource:
         self._overruns += missed
         if self.is_stopped:
             return None
-        if self._is_led_away:  # by another thread, while this one stalled
+        if self._is_led_away:  # by another thread, while this one stalled: where is it now?
             self._is_led_away = False
+            self._hold.forget()
             self._executor.start_episode()
         trouble = trouble or self._watchdog.trouble(now_ns)
         if trouble:
@@ -72,7 +72,7 @@ class CommandSource:
         row = self._executor.tick(skip_steps=skip_steps)
         self.why_hold = '' if row is not None else NO_CHUNK
         if row is None:
-            return self._hold.step()
+            return self._held()
         self._hold.executed(row.values)
         return row.values
 
@@ -81,14 +81,21 @@ class CommandSource:
         if self._hold.moves and not self._is_paused:
             self._executor.start_episode()
         self._is_paused, self.why_hold = True, trouble
+        if self._hold.holds:
+            self._executor.hold_tick()
+        return self._held()
+
+    def _held(self) -> Rows | None:
         held = self._hold.step()
-        self._paused_ticks += held is not None
+        if held is not None and self._hold.moves:
+            self._executor.led_to(held)
         return held
 
     def interrupt(self) -> SafeOutput | None:
         """Return what is commanded in place of a control thread that stalls; it goes on later."""
-        self._is_led_away = self._hold.moves
-        return None if self.is_stopped else self._hold.safe_output()
+        output = None if self.is_stopped else self._hold.safe_output()
+        self._is_led_away = self._hold.moves and output is not None
+        return output
 
     def stop(self) -> SafeOutput | None:
         """Return the last command; none follows until an episode begins."""
@@ -100,14 +107,11 @@ class CommandSource:
 
     def report(self) -> RobotReport:
         """Return the executor's report with what was commanded."""
-        report = self._executor.report()
+        report, why_hold = self._executor.report(), self.why_hold
+        if report.phase is ExecutorPhase.REGISTERING and why_hold == NO_CHUNK:
+            why_hold = self._executor.session.refusal or why_hold
         return replace(
-            report,
-            phase=self._phase(report.phase),
-            ticks=report.ticks + self._paused_ticks,
-            starved_ticks=report.starved_ticks + self._paused_ticks,
-            overruns=self._overruns,
-            hold=self.why_hold,
+            report, phase=self._phase(report.phase), overruns=self._overruns, hold=why_hold
         )
 
     def _phase(self, phase: ExecutorPhase) -> ExecutorPhase:

@@ -3,6 +3,8 @@
 
 from collections import deque
 
+from xinfer_ros.config import ExecutorConfig
+
 WINDOW = 20
 _DUST_NS = 1_000  # a spacing is rounded to whole nanoseconds; a thousand rows add up to this
 
@@ -18,6 +20,26 @@ def rows_within(duration_ns: int, keyframe_spacing_ns: int) -> int:
     :param keyframe_spacing_ns: spacing of rows, Delta [ns]
     """
     return -(-max(duration_ns - _DUST_NS, 0) // keyframe_spacing_ns)
+
+
+def misfit(config: ExecutorConfig, horizon: int) -> str:
+    """
+    Return why chunks are too short for the settings, nothing if they are not.
+
+    :param horizon: rows of a chunk, ``H`` [steps]
+    """
+    period_steps = round(config.minimum_period_s / config.keyframe_spacing_s)
+    least_steps = config.commitment_steps
+    if config.execution_mode != 'rtc':
+        least_steps = 0  # nothing is promised
+    elif config.commitment == 'measured':
+        least_steps = min(config.min_commitment_steps, config.max_commitment_steps)
+    if least_steps <= period_steps <= horizon - least_steps:
+        return ''
+    return (
+        f'commitment d={least_steps}, period s={period_steps}, horizon H={horizon}: '
+        'd <= s <= H - d does not hold; change minimum_period_s'
+    )
 
 
 class CommitmentEstimator:

@@ -7,14 +7,17 @@ import numpy as np
 import numpy.typing as npt
 
 from xinfer_ros.config import ExecutorConfig
+from xinfer_ros.robot.action_queue import ActionQueue
 from xinfer_ros.robot.budgets.budget_source import BudgetSource
 from xinfer_ros.robot.budgets.registry import sources_from_config
+from xinfer_ros.robot.budgets.tightest import TightestBudget
 from xinfer_ros.robot.commitment import CommitmentEstimator
 from xinfer_ros.robot.execution_mode import ExecutionMode
 from xinfer_ros.robot.horizon import HorizonSettings
 from xinfer_ros.robot.joint_values import joints_matching
 from xinfer_ros.robot.limits import RowLimits
 from xinfer_ros.robot.merge_rule import MergeRule, Replacement, TemporalEnsemble
+from xinfer_ros.robot.motion_log import MotionLog
 from xinfer_ros.robot.urdf import UrdfLimits
 
 
@@ -116,6 +119,19 @@ class ExecutorSettings:
             self.min_commitment_steps,
             self.max_commitment_steps,
         )
+
+    def action_queue(self) -> ActionQueue:
+        """Return an empty queue that keeps the limits."""
+        spacing_ns = self.keyframe_spacing_ns
+        return ActionQueue(len(self.joint_names), self.merge_rule(), self.limits, spacing_ns)
+
+    def motion_log(self) -> MotionLog:
+        """Return a log of the rows to be executed; switches are no jumps."""
+        return MotionLog(~self.discrete, self.keyframe_spacing_ns, self.rows_are_velocities)
+
+    def budget(self, planner: BudgetSource) -> TightestBudget:
+        """Return the combined sources of budgets, a task planner's wishes among them."""
+        return TightestBudget((*self.budget_sources, planner), self.budget_ns)
 
     def merge_rule(self) -> MergeRule:
         """Return what is played of a new chunk and older ones."""

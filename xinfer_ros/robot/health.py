@@ -55,7 +55,7 @@ class Health:
         is_still = self._is_still(report, now_ns)
         self._note_refusals(report, last, refusal)
         if stalled_ns:
-            text = f'the control thread stalls, {stalled_ns / 1e9:.2f} s late: safe output'
+            text = f'the control thread stalls, {stalled_ns / 1e9:.2f} s late'
             return Verdict(level=Level.ERROR, text=text)
         if report.phase is ExecutorPhase.STOPPED:
             return Verdict(level=Level.OK, text='inactive: nothing is commanded')

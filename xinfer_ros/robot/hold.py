@@ -8,8 +8,8 @@ import numpy as np
 
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.chunk import Rows
-from xinfer_ros.errors import ConfigError
-from xinfer_ros.robot.joint_values import joints_matching, values_by_joint
+from xinfer_ros.robot.limits import RowLimits
+from xinfer_ros.robot.safe_pose import safe_pose
 
 
 class HoldMode(Enum):
@@ -64,24 +64,21 @@ class Hold:
         self._last: Rows | None = None
 
     @classmethod
-    def from_config(cls, config: ExecutorConfig, joint_names: tuple[str, ...]) -> 'Hold':
+    def from_config(
+        cls, config: ExecutorConfig, joint_names: tuple[str, ...], limits: RowLimits | None
+    ) -> 'Hold':
         """
         Return what the settings ask for.
 
-        :raises ConfigError: if the safe pose lacks a joint that is not discrete
+        :param limits: that the way to the safe pose must keep, None: there are none
+        :raises ConfigError: if the safe pose lacks a joint that is not discrete, or if it or the
+            way there breaks a limit
         """
         is_velocity = config.command_interface == 'velocity'
         auto = HoldMode.ZERO_VELOCITY if is_velocity else HoldMode.LAST_POSITION
         mode, pose = auto if config.hold == 'auto' else HoldMode(config.hold), None
         if mode is HoldMode.SAFE_POSE:
-            pose = values_by_joint(config.safe_pose, joint_names, 'safe_pose').astype(np.float32)
-            may_stay = joints_matching(config.discrete_joints, joint_names)
-            missing = [n for n, v in zip(joint_names, pose, strict=True) if np.isnan(v)]
-            if missing := [name for name in missing if name not in may_stay]:
-                raise ConfigError(
-                    f'safe_pose has no value for {", ".join(missing)}; give one for every joint '
-                    'that is not discrete, as left_*=0.0'
-                )
+            pose = safe_pose(config, joint_names, limits)
         spacing_ns = round(config.keyframe_spacing_s * 1e9)
         return cls(mode, spacing_ns, pose, config.safe_pose_speed)
 
@@ -89,6 +86,11 @@ class Hold:
     def moves(self) -> bool:
         """Return whether the robot is somewhere else after it was held."""
         return self._mode is HoldMode.SAFE_POSE
+
+    @property
+    def holds(self) -> bool:
+        """Return whether there is anything to hold."""
+        return self._last is not None
 
     def executed(self, values: Rows) -> None:
         """Take in a row that is commanded now."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The newest joint readings of a robot, however many drivers publish them."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -86,7 +87,7 @@ class JointReadings:
         """
         Return the joints in an order; efforts only if every joint has one.
 
-        :raises Rejected: REJECTED_STATE names what is missing or silent
+        :raises Rejected: REJECTED_STATE names what is missing, not finite or silent
         """
         if not self._newest:
             raise Rejected(Reason.REJECTED_STATE, 'no message of joint states yet')
@@ -99,6 +100,13 @@ class JointReadings:
         missing = [name for name in joint_names if name not in position]
         if missing:
             raise Rejected(Reason.REJECTED_STATE, f'the joint states lack {", ".join(missing)}')
+        broken = [name for name in joint_names if not math.isfinite(position[name])]
+        if broken:
+            raise Rejected(
+                Reason.REJECTED_STATE,
+                f'the joint states have {position[broken[0]]} for {", ".join(broken)}; '
+                'finite positions are needed',
+            )
         if trouble := self.trouble(joint_names, now_ns):
             raise Rejected(Reason.REJECTED_STATE, trouble)
         has_effort = all(name in effort for name in joint_names)

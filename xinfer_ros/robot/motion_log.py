@@ -51,6 +51,12 @@ class MotionLog:
             last = self._rows[-1]
             self._rows.append(np.zeros_like(last) if self._rows_are_speeds else last)
 
+    def lead(self, values: Rows) -> None:
+        """Let the tick that was taken in last be one that moved the robot, ``(num_joints,)``."""
+        if self._rows:
+            self._rows.pop()
+        self._rows.append(values)
+
     def rows(self) -> Rows:
         """Return the rows kept, ``(n, num_joints)``, newest last."""
         return np.array(self._rows, np.float32) if self._rows else self._empty

@@ -42,6 +42,7 @@ class RequestLedger:
         self._superseded: deque[int] = deque(maxlen=_REMEMBERED)
         self.unanswered = 0
         self.superseded = 0
+        self.never_sent = 0
 
     def send(self, now_ns: int, budget_ns: int, executed_steps: int) -> int:
         """Note that a request leaves; return its id."""
@@ -56,9 +57,18 @@ class RequestLedger:
         )
         return self._last_id
 
-    def was_sent(self, request_id: int) -> bool:
-        """Return whether there has been a request of this id."""
-        return request_id <= self._last_id
+    def check_episode(self, answer: Answer, episode: int) -> None:
+        """
+        Refuse an answer to a request that was never sent, or of another episode.
+
+        :param episode: the present one
+        :raises Rejected: WRONG_EPISODE
+        """
+        if answer.request_id > self._last_id or answer.episode > episode:
+            self.never_sent += 1
+            raise Rejected(Reason.WRONG_EPISODE, f'request {answer.request_id} was never sent')
+        if answer.episode != episode:
+            raise Rejected(Reason.WRONG_EPISODE, f'episode {answer.episode} is over')
 
     def give_up_if_lost(self, now_ns: int) -> bool:
         """Give up the request in flight if its time is over; return whether it was."""

@@ -4,6 +4,8 @@
 import threading
 from dataclasses import dataclass
 
+from xinfer_ros.errors import Rejected
+
 ASK_AGAIN_NS = 500_000_000
 ANSWER_TIMEOUT_NS = 2_000_000_000
 
@@ -44,6 +46,7 @@ class SessionKeeper:
         self._in_doubt = False
         self._announced: tuple[int, bool] | None = None
         self._past: set[int] = set()
+        self._refusal: Rejected | None = None
 
     @property
     def grant(self) -> Grant | None:
@@ -56,6 +59,12 @@ class SessionKeeper:
         """Return the newest grant, in force or not; answers to its requests may still come."""
         with self._lock:
             return self._grant
+
+    @property
+    def refusal(self) -> str:
+        """Return why the server does not register this robot, nothing if it has not refused."""
+        with self._lock:
+            return '' if self._refusal is None else str(self._refusal)
 
     def was_ours(self, session: int) -> bool:
         """Return whether this robot has ever held a session."""
@@ -89,14 +98,15 @@ class SessionKeeper:
         """Take in what the server has granted."""
         with self._lock:
             self._grant, self._valid, self._in_doubt = grant, True, False
+            self._refusal = None
             self._past.add(grant.session)
             self._asked_ns, self._not_before_ns = None, None
             self._last_sign_ns = now_ns
 
-    def refused(self, now_ns: int) -> None:
-        """Note a refusal."""
+    def refused(self, refusal: Rejected, now_ns: int) -> None:
+        """Note that the server does not register this robot."""
         with self._lock:
-            self._valid = False
+            self._valid, self._refusal = False, refusal
             self._asked_ns, self._not_before_ns = None, now_ns + ASK_AGAIN_NS
 
     def server_announced(self, epoch: int, *, ready: bool) -> None:

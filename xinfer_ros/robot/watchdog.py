@@ -50,6 +50,9 @@ class StallGuard:
     """
     A thread that looks after the control thread.
 
+    Where it is late itself, the host has halted or starves the whole process: the control thread
+    gets as much time to go on by itself.
+
     :param clock: the steady clock
     :param lateness_ns: returns how late the control thread is at a time [ns]
     :param limit_ns: lateness that is a stall [ns]
@@ -66,6 +69,7 @@ class StallGuard:
         self._clock, self._lateness_ns, self._limit_ns = clock, lateness_ns, limit_ns
         self._stalled = stalled
         self._was_late = False
+        self._look_ns: int | None = None  # when it wants to look again
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name='stall guard', daemon=True)
 
@@ -80,8 +84,11 @@ class StallGuard:
 
     def look(self) -> None:
         """Look once; what the thread does again and again."""
-        late_ns = self._lateness_ns(self._clock.now_ns())
-        is_late = late_ns > self._limit_ns
+        now_ns = self._clock.now_ns()
+        own_late_ns = 0 if self._look_ns is None else max(now_ns - self._look_ns, 0)
+        self._look_ns = now_ns + self._limit_ns // LOOKS
+        late_ns = self._lateness_ns(now_ns)
+        is_late = late_ns - own_late_ns > self._limit_ns
         if is_late and not self._was_late:
             self._stalled(late_ns)
         self._was_late = is_late

@@ -14,9 +14,7 @@ from xinfer_ros.ros import qos
 from xinfer_ros.ros.command_messages import MESSAGE_TYPES, command_messages
 from xinfer_ros.ros.entities import Entities
 
-LAST_WORD_S = (
-    0.05  # a stalled control thread may hold the lock; the last word does not wait for it
-)
+LAST_WORD_S = 0.05  # the most it waits for the lock, which a stalled control thread may hold
 
 
 class CommandPublisher:
@@ -64,8 +62,8 @@ class CommandPublisher:
         if values is None:
             return
         with self._lock:
-            if not self._is_closed:
-                for publisher, messages, columns in self._routes:
+            for publisher, messages, columns in self._routes:
+                if not self._is_closed:  # the last word may not have waited for the lock
                     publisher.publish(messages.of(values[columns], self._spacing_ns))
 
     def say(self, output: SafeOutput | None, *, last: bool) -> None:

@@ -91,9 +91,9 @@ class ExecutorBody:
     def stalled(self, late_ns: int) -> None:
         """Publish the safe output in place of a control thread that stalls; another thread."""
         source = self._source
-        if self._is_active and source is not None:
-            self._command.say(source.interrupt(), last=False)
-        self._reporter.stalled(late_ns)
+        output = source.interrupt() if self._is_active and source is not None else None
+        self._command.say(output, last=False)
+        self._reporter.stalled(late_ns, is_safe=output is not None)
 
     def close(self) -> None:
         """Remove everything."""
@@ -124,6 +124,8 @@ class ExecutorBody:
             self._episode_begins = False
             source.begin_episode()
             self._sensors.forget()
+            if not self._is_active:  # stopped in this moment, by another thread
+                source.stop()
         if self._task.take_change():
             executor.supersede()
         trouble = self._sensors.trouble(executor.joint_names, now_ns)
@@ -145,7 +147,7 @@ class ExecutorBody:
         executor = ChunkExecutor(settings)
         source = CommandSource(
             executor,
-            Hold.from_config(config, names),
+            Hold.from_config(config, names, settings.limits),
             ChunkWatchdog(round(config.chunk_timeout_s * 1e9)),
             config.overrun_skip_steps,
         )

@@ -86,7 +86,7 @@ class ExecutorNode(LifecycleNode):
             body.close()
         return super().on_cleanup(state)
 
-    on_shutdown = on_cleanup
+    on_shutdown = on_error = on_cleanup
 
     def control_tick(self, now_ns: int) -> int:
         """Execute the row of this tick, if there is one; return when to be called next [ns]."""

@@ -49,11 +49,16 @@ class ExecutorReporter:
         """Report of an executor from now on."""
         self._executor, self._source = executor, source
 
-    def stalled(self, late_ns: int) -> None:
-        """Say at once that the control thread is late [ns]."""
+    def stalled(self, late_ns: int, *, is_safe: bool) -> None:
+        """
+        Say at once that the control thread is late [ns].
+
+        :param is_safe: whether there was anything to be made safe
+        """
         self._stalled_ns, self._stalls = late_ns, self._stalls + 1
+        done = 'the safe output is published' if is_safe else 'nothing is commanded'
         self._node.get_logger().error(
-            f'the control thread stalls, {late_ns / 1e9:.2f} s late: the safe output is published'
+            f'the control thread stalls, {late_ns / 1e9:.2f} s late: {done} until it goes on'
         )
         self.publish()
 

@@ -16,6 +16,7 @@ CONFIG_FILES = ('server.yaml', 'executor.yaml', 'fleet.yaml')
 DEFAULT_ROBOTS = 4
 DEFAULT_SEED = 1
 ROBOTS_PER_PROCESS = 4
+SWITCHES = ('use_sim_time', 'autostart')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +133,22 @@ def fleet_nodes(plan: FleetPlan) -> list[NodeSpec]:
             )
         )
     return nodes
+
+
+def given_parameters(arguments: Mapping[str, str]) -> dict[str, object]:
+    """
+    Return what launch arguments say of an executor; an empty one leaves it to parameter files.
+
+    :raises ConfigError: if a switch is neither true nor false: a robot must not start by a typo
+    """
+    given: dict[str, object] = {name: text for name, text in arguments.items() if text}
+    for name in SWITCHES:
+        if name in given:
+            word = arguments[name].lower()
+            if word not in ('true', 'false'):
+                raise ConfigError(f'{name} is {arguments[name]!r}; allowed: true, false')
+            given[name] = word == 'true'
+    return given
 
 
 def executor_node(

@@ -6,8 +6,9 @@ from typing import Any
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.engine.robots import PROTOCOL_VERSION, Registration
-from xinfer_ros.errors import Reason
+from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.robot.chunk_executor import ChunkExecutor
+from xinfer_ros.robot.commitment import misfit
 from xinfer_ros.robot.joint_translation import JointTranslation
 from xinfer_ros.robot.session import Grant
 from xinfer_ros.ros.convert import from_registration
@@ -81,19 +82,15 @@ class Registrar:
             self.notice = ''
             self._check_commitment(response.horizon)
             return
-        executor.session.refused(now_ns)
-        self.notice = f'{Reason.of(response.reason).name}: {response.detail}'
-        if response.reason != Reason.NOT_READY:
+        refusal = Rejected(Reason.of(response.reason), response.detail)
+        executor.session.refused(refusal, now_ns)
+        self.notice = str(refusal)
+        if refusal.reason is not Reason.NOT_READY:  # which is no more than waiting
+            executor.refuse(refusal)
             self._node.get_logger().error(
                 f'the server refuses this robot: {self.notice}', throttle_duration_sec=5.0
             )
 
     def _check_commitment(self, horizon: int) -> None:
-        config = self._config
-        period_steps = round(config.minimum_period_s / config.keyframe_spacing_s)
-        if not config.commitment_steps <= period_steps <= horizon - config.commitment_steps:
-            self._node.get_logger().warning(
-                f'commitment d={config.commitment_steps}, period s={period_steps}, '
-                f'horizon H={horizon}: d <= s <= H - d does not hold',
-                once=True,
-            )
+        if text := misfit(self._config, horizon):
+            self._node.get_logger().warning(text, once=True)

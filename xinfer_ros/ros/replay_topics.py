@@ -12,10 +12,8 @@ from xinfer_ros.errors import ConfigError
 
 def topics_of_executor(config: ExecutorConfig) -> tuple[RequiredTopic, ...]:
     """Return the topics without which an executor would wait for ever."""
-    compressed = config.camera_transport == 'compressed'
-    suffix = '/image_raw/compressed' if compressed else '/image_raw'
-    cameras = config.camera_topics or tuple(f'{name}{suffix}' for name in config.camera_names)
-    kind = COMPRESSED_IMAGE if compressed else IMAGE
+    kind = COMPRESSED_IMAGE if config.camera_transport == 'compressed' else IMAGE
+    cameras = config.topic_by_camera().values()
     return (
         RequiredTopic(name=config.joint_state_topic, type_name=JOINT_STATE),
         *(RequiredTopic(name=topic, type_name=kind) for topic in cameras),

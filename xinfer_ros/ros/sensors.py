@@ -44,11 +44,9 @@ class Sensors:
             enable_rosout=False,
         )
         kind = CompressedImage if self._compressed else Image
-        suffix = '/image_raw/compressed' if self._compressed else '/image_raw'
-        topics = config.camera_topics or tuple(f'{name}{suffix}' for name in config.camera_names)
         self._cameras = {
             name: self._subscribe(kind, topic, qos.SENSOR)
-            for name, topic in zip(config.camera_names, topics, strict=True)
+            for name, topic in config.topic_by_camera().items()
         }
         self._joints = self._subscribe(JointState, config.joint_state_topic, qos.JOINTS)
         self._newest: dict[str, tuple[Any, int]] = {}
@@ -112,12 +110,15 @@ class Sensors:
 
     def forget(self) -> None:
         """Drop everything that has come so far; only what comes from now on is read."""
-        for subscription in self._cameras.values():
-            self._take(subscription)
-        self._newest.clear()
+        self._forget_pictures()
         self._take_joints()
         self._packed = None
         self._readings.forget()
+
+    def _forget_pictures(self) -> None:
+        for subscription in self._cameras.values():
+            self._take(subscription)
+        self._newest.clear()
 
     @staticmethod
     def _take(subscription: Any) -> Any:
@@ -136,7 +137,7 @@ class Sensors:
         :raises Rejected: names what is missing or too old
         """
         if self._read_ns is None or now_ns - self._read_ns > self._timeout_ns:
-            self.forget()  # what waits may have come right after the last reading, long ago
+            self._forget_pictures()  # one that waits may have come right after the last reading
         self._read_ns = now_ns
         for name, subscription in self._cameras.items():
             taken = self._take(subscription)

@@ -42,12 +42,13 @@ class Stop:
         with self._lock:
             self.code = max(self.code, code)
             is_first, self._is_requested = not self._is_requested, True
-        if is_first:
-            for action in self._actions:
-                try:
-                    action()
-                except Exception:
-                    log.exception('a last action has failed')
+        if not is_first:
+            return  # whoever was first is at it: the end must not overtake the last actions
+        for action in self._actions:
+            try:
+                action()
+            except Exception:
+                log.exception('a last action has failed')
         self._event.set()
         self._wake()
 
