@@ -6,7 +6,11 @@
 #include <utility>
 
 #include "foresight.hpp"
+#include "lockstep.hpp"
+#include "lookahead.hpp"
+#include "play_ahead.hpp"
 #include "priority.hpp"
+#include "serial.hpp"
 #include "shared_slack.hpp"
 
 namespace xinfer {
@@ -34,6 +38,10 @@ class Core {
     state.announce(now, robot, ms(arrival_ns), budget_ns * 1e-6, period_ns * 1e-6);
   }
 
+  void observe(int64_t now_ns, int robot, const Sight& sight) {
+    state.observe(ms(now_ns), robot, sight);
+  }
+
   void submit(int64_t now_ns, int64_t key, int robot, int64_t arrival_ns, int64_t budget_ns,
               int64_t reserved_ns, int64_t period_ns) {
     const double now = ms(now_ns);  // first: it sets the origin
@@ -56,13 +64,20 @@ class Core {
       const int place = unit.members[m];
       Request& r = state.requests[place];
       if (r.stage == kAction) {
-        finished.push_back(r.key);
-        state.remove(place, now);
+        (policy->holds_back() ? held_back_ : finished).push_back(r.key);
+        state.send(place, now);
       } else {
         ++r.stage;
         state.wait(place);
       }
     }
+  }
+
+  // Requests that have ended earlier and were held back; call it before every dispatch.
+  void release(int64_t now_ns, std::vector<int64_t>& finished) {
+    finished.clear();
+    state.advance(ms(now_ns));
+    if (!held_back_.empty() && policy->releases(state)) finished.swap(held_back_);
   }
 
   // For a robot whose request has just ended: see Policy::pace.
@@ -100,6 +115,7 @@ class Core {
 
  private:
   int64_t origin_ns_ = -1;
+  std::vector<int64_t> held_back_;
 };
 
 }  // namespace xinfer

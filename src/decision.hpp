@@ -14,6 +14,7 @@ enum class Verdict : int {
   deferred_gate = 4,     // ordinary work waits while someone is protected or short of slack
   deferred_rollout = 5,  // waiting is predicted to keep more requests on time
   put_off = 6,           // given up for its budget, so that others are on time
+  deferred_batch = 7,    // waits for others to fill its batch
 };
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -40,6 +41,10 @@ class Policy {
   // Called when the last stage of a robot's request has ended: the time between its arrival and
   // that of the robot's next request that suits the fleet, 0 to leave it to the robot.
   virtual double pace(State&, int /*robot*/) { return 0.0; }
+
+  // Whether the answers of requests that end are held back until the policy releases them.
+  virtual bool holds_back() const { return false; }
+  virtual bool releases(const State&) { return true; }
 
   std::vector<Decision>* log = nullptr;
 

@@ -12,6 +12,7 @@ namespace xinfer {
 constexpr int kStages = 3;  // ViT, Prefill, Action
 constexpr int kVit = 0, kPrefill = 1, kAction = 2;
 constexpr int kMaxBatch = 8;
+constexpr int kMaxGroup = 16;  // requests that pass the stages together
 
 using Counts = std::array<int, kStages>;  // running units per stage
 
@@ -24,6 +25,7 @@ struct Device {
   Counts bound{};                          // c_s, lookups are clipped here
   // W_s of a batch of b over W_s of one, b = 1 .. size
   std::array<std::vector<double>, kStages> batch;
+  std::vector<double> infer;  // d_infer(b), all stages of a batch of b in turn, b = 1 .. size
   std::array<std::vector<double>, kStages> rate;     // rho_s(n), [(nV (cP+1) + nP)(cA+1) + nA]
   std::array<std::vector<double>, kStages> inverse;  // 1 / rho_s(n)
 

@@ -4,6 +4,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <optional>
+
 #include "simulation.hpp"
 
 namespace py = pybind11;
@@ -25,13 +27,15 @@ static std::array<std::vector<double>, kStages> by_stage(const Array<double>& ra
 static Device make_device(const std::array<double, kStages>& work,
                           const std::array<double, kStages>& overhead, double output,
                           double front_end, const std::array<std::vector<double>, kStages>& batch,
-                          const Array<double>& rates) {
+                          const std::vector<double>& infer, const Array<double>& rates) {
   Device d;
   d.work = work;
   d.overhead = overhead;
   d.output = output;
   d.front_end = front_end;
   d.batch = batch;
+  if (infer.empty()) throw std::invalid_argument("the times of whole batches are needed");
+  d.infer = infer;
   d.rate = by_stage(rates);
   for (int s = 0; s < kStages; ++s) {
     if (batch[s].empty() || batch[s].size() > kMaxBatch)
@@ -47,6 +51,35 @@ static double number(const py::dict& settings, const char* key) {
   return settings[key].cast<double>();
 }
 static bool flag(const py::dict& settings, const char* key) { return settings[key].cast<bool>(); }
+
+static std::unique_ptr<Policy> make_lookahead(const py::dict& d) {
+  const auto objective = d["objective"].cast<std::string>();
+  const TierWeights weights{number(d, "fast_weight"), number(d, "slow_weight"),
+                            number(d, "tier_horizon_ms")};
+  if (objective == "starvation") {
+    PlayAheadSettings s;
+    s.max_batch = d["max_batch"].cast<int>();
+    s.weights = weights;
+    s.flat = number(d, "flat");
+    s.fade = number(d, "fade");
+    s.bonus = number(d, "bonus");
+    s.protection = flag(d, "protection");
+    s.memory = number(d, "memory");
+    s.floor = number(d, "floor");
+    s.floor_price = number(d, "floor_price");
+    return std::make_unique<PlayAhead>(s);
+  }
+  LookaheadSettings s;
+  s.max_batch = d["max_batch"].cast<int>();
+  s.depth = d["depth"].cast<int>();
+  s.page = objective == "page";
+  s.window = number(d, "window");
+  s.weights = weights;
+  s.protection = flag(d, "protection");
+  s.fairness = number(d, "fairness");
+  s.least_share = number(d, "least_share");
+  return std::make_unique<Lookahead>(s);
+}
 
 static std::unique_ptr<Policy> make_policy(const std::string& name, const py::dict& d) {
   if (name == "fifo") return std::make_unique<Fifo>();
@@ -87,6 +120,13 @@ static std::unique_ptr<Policy> make_policy(const std::string& name, const py::di
     s.gone = s.pacing.gone = number(d, "gone_ms");
     return std::make_unique<Foresight>(s);
   }
+  if (name == "dynamic_batch")
+    return std::make_unique<DynamicBatch>(d["max_batch"].cast<int>(), number(d, "wait_ms"));
+  if (name == "robion")
+    return std::make_unique<Lockstep>(d["group"].cast<int>(), flag(d, "publish_at_barrier"));
+  if (name == "round_robin") return std::make_unique<RoundRobin>(d["max_batch"].cast<int>());
+  if (name == "armory_edf") return std::make_unique<DryFirst>(d["max_batch"].cast<int>());
+  if (name == "lookahead") return make_lookahead(d);
   throw std::invalid_argument("no compiled policy " + name);
 }
 
@@ -137,7 +177,8 @@ static Array<Number> rows(const std::vector<Row>& from, size_t width) {
 
 static py::tuple simulate(Core& core, const Array<int64_t>& start_ns, const Array<int64_t>& quota,
                           const Array<int64_t>& budget_ns, const Array<double>& draws,
-                          const Array<double>& true_rates, const py::dict& timing, bool keep_transitions) {
+                          const Array<double>& true_rates, const py::dict& timing,
+                          bool keep_transitions, const std::optional<py::dict>& robot_time) {
   Scenario s;
   s.robots = static_cast<int>(budget_ns.shape(0));
   s.requests = static_cast<int>(budget_ns.shape(1));
@@ -156,6 +197,16 @@ static py::tuple simulate(Core& core, const Array<int64_t>& start_ns, const Arra
   s.output_ns = ns("output_ns");
   s.observation_ns = ns("observation_ns");
   s.tick_ns = ns("tick_ns");
+  Array<int64_t> execution_steps;
+  if (robot_time) {
+    execution_steps = (*robot_time)["execution_steps"].cast<Array<int64_t>>();
+    if (execution_steps.size() != s.robots)
+      throw std::invalid_argument("arrays of a scenario must be of one number of robots");
+    s.execution_steps = execution_steps.data();
+    s.spacing_ns = (*robot_time)["spacing_ns"].cast<int64_t>();
+    s.count_from_ns = (*robot_time)["count_from_ns"].cast<int64_t>();
+    if (s.spacing_ns <= 0) throw std::invalid_argument("rows must be spaced");
+  }
   Simulation simulation(core, s);
   simulation.keep_transitions = keep_transitions;
   {
@@ -164,19 +215,36 @@ static py::tuple simulate(Core& core, const Array<int64_t>& start_ns, const Arra
   }
   return py::make_tuple(rows<Response, int64_t>(simulation.responses, 5),
                         rows<Transition, int64_t>(simulation.transitions, 5),
-                        simulation.events);
+                        rows<RobotTime, double>(simulation.robot_time, 7), simulation.events);
 }
 
 PYBIND11_MODULE(_native, m) {
   m.doc() = "The compiled scheduler and simulator.";
   py::class_<Device>(m, "Device")
       .def(py::init(&make_device), py::kw_only(), py::arg("work_ms"), py::arg("overhead_ms"),
-           py::arg("output_ms"), py::arg("front_end_ms"), py::arg("batch_work"), py::arg("rates"));
+           py::arg("output_ms"), py::arg("front_end_ms"), py::arg("batch_work"),
+           py::arg("infer_ms"), py::arg("rates"));
   py::class_<Core>(m, "Core")
       .def(py::init(&make_core), py::arg("device"), py::arg("limits"), py::arg("policy"),
            py::arg("settings"))
       .def("announce", &Core::announce, py::kw_only(), py::arg("now_ns"), py::arg("robot"),
            py::arg("arrival_ns"), py::arg("budget_ns"), py::arg("period_ns"))
+      .def("observe",
+           [](Core& core, int64_t now_ns, int robot, int64_t executed_steps, int64_t leftover_steps,
+              int64_t horizon_steps, int64_t spacing_ns) {
+             core.observe(now_ns, robot,
+                          {static_cast<double>(executed_steps), static_cast<double>(leftover_steps),
+                           static_cast<double>(horizon_steps), spacing_ns * 1e-6});
+           },
+           py::kw_only(), py::arg("now_ns"), py::arg("robot"), py::arg("executed_steps"),
+           py::arg("leftover_steps"), py::arg("horizon_steps"), py::arg("spacing_ns"))
+      .def("release",
+           [](Core& core, int64_t now_ns) {
+             std::vector<int64_t> finished;
+             core.release(now_ns, finished);
+             return finished;
+           },
+           py::arg("now_ns"))
       .def("submit", &Core::submit, py::kw_only(), py::arg("now_ns"), py::arg("key"),
            py::arg("robot"), py::arg("arrival_ns"), py::arg("budget_ns"), py::arg("reserved_ns"),
            py::arg("period_ns"))
@@ -194,8 +262,10 @@ PYBIND11_MODULE(_native, m) {
       .def("set_budget", &Core::set_budget, py::arg("key"), py::arg("budget_ns"))
       .def("keep_log", &Core::keep_log, py::arg("keep"))
       .def("take_decisions", &take_decisions)
+      .def_property_readonly("mirror_error",
+                             [](const Core& core) { return core.state.mirror_error(); })
       .def_property_readonly("correction", [](const Core& core) { return core.state.correction; });
   m.def("simulate", &simulate, py::kw_only(), py::arg("core"), py::arg("start_ns"),
         py::arg("quota"), py::arg("budget_ns"), py::arg("draws"), py::arg("true_rates"),
-        py::arg("timing"), py::arg("keep_transitions"));
+        py::arg("timing"), py::arg("keep_transitions"), py::arg("robot_time"));
 }

@@ -2,50 +2,32 @@
 // A fleet in virtual time: event heap, device with true rates, virtual robots.
 #pragma once
 
+#include <deque>
 #include <queue>
+#include <utility>
 
 #include "core.hpp"
+#include "scenario.hpp"
 
 namespace xinfer {
 
-// One request of one robot as the scenario has drawn it. Times in ns, work relative to W_s.
-struct Draw {
-  double up, front_end, vit, prefill, action, down, jitter;
-};
-
-constexpr int kDraws = 7;
-
-struct Scenario {
-  int robots = 0, requests = 0;  // requests drawn for each robot
-  const int64_t* start_ns = nullptr;   // (robots,) first send
-  const int64_t* quota = nullptr;      // (robots,) requests after which a robot leaves
-  const int64_t* budget_ns = nullptr;  // (robots, requests)
-  const double* draws = nullptr;       // (robots, requests, 7), as Draw; times in ns
-  int64_t end_ns = 0;                  // no request is sent from here on
-  int64_t period_ns = 0;               // TE
-  int64_t reserved_ns = 0;             // delta
-  int64_t output_ns = 0;               // h_out
-  int64_t observation_ns = 0;          // delay until the scheduler sees a completion
-  int64_t tick_ns = 0;                 // while work waits
-  std::array<std::vector<double>, kStages> true_rate;
-};
-
-struct Response {
-  int64_t robot, index, sent_ns, received_ns, budget_ns;
-};
-
-struct Transition {  // the scheduler starts a unit, or sees it end
-  int64_t at_ns, unit, stage, count, started;
-};
-
+// Robots ask, wait and ask again. In robot time they execute a row at each control tick instead:
+// a chunk is good for some steps from where its observation was, a tick with no such row is
+// starved. They tell of their queue at each tick, and a request stands: as soon as the answer has
+// left the lanes, the next one is registered, which takes the newest observation that has arrived.
 class Simulation {
  public:
   Simulation(Core& core, const Scenario& scenario) : core_(core), s_(scenario) {
     flight_.resize(s_.robots);
+    if (in_robot_time()) {
+      queues_.resize(s_.robots);
+      robot_time.resize(s_.robots);
+    }
   }
 
   std::vector<Response> responses;
   std::vector<Transition> transitions;
+  std::vector<RobotTime> robot_time;
   bool keep_transitions = false;
   int64_t events = 0;
 
@@ -64,10 +46,17 @@ class Simulation {
         end_of_unit(next_end);
       }
     }
+    for (int r = 0; r < static_cast<int>(robot_time.size()); ++r) {
+      const Mirror& mirror = core_.state.mirrors[r];
+      robot_time[r].observations = static_cast<double>(mirror.observations);
+      robot_time[r].error_sum = mirror.error_sum;
+      robot_time[r].error_max = mirror.error_max;
+      robot_time[r].device_ms = busy_ns_ * 1e-6;
+    }
   }
 
  private:
-  enum class Kind { send, arrive, ready, observed, response, tick };
+  enum class Kind { send, arrive, ready, observed, response, tick, control, sight };
   struct Event {
     int64_t at_ns;
     int64_t order;
@@ -86,16 +75,26 @@ class Simulation {
     int64_t begin_ns;
     double left;  // [ms of isolated work]
   };
+  struct Queue {  // of one robot, in robot time; steps
+    int64_t executed = 0, good = 0;
+    int64_t seen = 0;           // executed at the newest observation that the server has
+    int64_t start = 0;          // of the chunk that is computed
+    std::deque<std::pair<int64_t, int64_t>> sights;  // on their way: executed, rows left
+    std::deque<int64_t> chunks;                      // on their way: where they start
+  };
   static constexpr int64_t kNeverNs = std::numeric_limits<int64_t>::max();
 
   void push(int64_t at_ns, Kind kind, int64_t subject) {
     heap_.push({at_ns, order_++, kind, subject});
   }
 
+  bool in_robot_time() const { return s_.execution_steps != nullptr; }
   const Draw& draw(int64_t robot, int64_t index) const {
+    if (in_robot_time()) index %= s_.requests;
     return reinterpret_cast<const Draw*>(s_.draws)[robot * s_.requests + index];
   }
   int64_t budget(int64_t robot, int64_t index) const {
+    if (in_robot_time()) index %= s_.requests;
     return s_.budget_ns[robot * s_.requests + index];
   }
 
@@ -106,22 +105,17 @@ class Simulation {
         Flight& f = flight_[event.subject];
         f.sent_ns = now;
         push(now + static_cast<int64_t>(draw(event.subject, f.index).up), Kind::arrive, event.subject);
+        if (in_robot_time()) control(event.subject, now);
         break;
       }
       case Kind::arrive: {
-        Flight& f = flight_[event.subject];
-        f.arrival_ns = now;
-        f.key = ++last_key_;
-        robot_of_.push_back(static_cast<int>(event.subject));
-        core_.announce(now, event.subject, now, budget(event.subject, f.index), s_.period_ns);
-        push(now + static_cast<int64_t>(draw(event.subject, f.index).front_end), Kind::ready,
-             event.subject);
+        announce(event.subject, now);
+        const Draw& d = draw(event.subject, flight_[event.subject].index);
+        push(now + static_cast<int64_t>(d.front_end), Kind::ready, event.subject);
         break;
       }
       case Kind::ready: {
-        const Flight& f = flight_[event.subject];
-        core_.submit(now, f.key, event.subject, f.arrival_ns, budget(event.subject, f.index),
-                     s_.reserved_ns, s_.period_ns);
+        submit(event.subject, now);
         dispatch(now);
         break;
       }
@@ -134,6 +128,10 @@ class Simulation {
       }
       case Kind::response: {
         Flight& f = flight_[event.subject];
+        if (in_robot_time()) {
+          take_chunk(event.subject);
+          break;
+        }
         responses.push_back({event.subject, f.index, f.sent_ns, now, budget(event.subject, f.index)});
         const int64_t jitter = static_cast<int64_t>(draw(event.subject, f.index).jitter);
         // The robot's rule, robot/next_send.py: s' = max(s + TE, r)
@@ -146,21 +144,85 @@ class Simulation {
         tick_pending_ = false;
         dispatch(now);
         break;
+      case Kind::control:
+        control(event.subject, now);
+        break;
+      case Kind::sight: {
+        Queue& q = queues_[event.subject];
+        const auto [executed, left] = q.sights.front();
+        q.sights.pop_front();
+        q.seen = executed;
+        core_.observe(now, event.subject,
+                      {static_cast<double>(executed), static_cast<double>(left),
+                       static_cast<double>(s_.execution_steps[event.subject]), s_.spacing_ns * 1e-6});
+        break;
+      }
     }
   }
 
+  void announce(int64_t robot, int64_t now) {
+    Flight& f = flight_[robot];
+    f.arrival_ns = now;
+    f.key = ++last_key_;
+    robot_of_.push_back(static_cast<int>(robot));
+    core_.announce(now, robot, now, budget(robot, f.index), s_.period_ns);
+  }
+
+  void submit(int64_t robot, int64_t now) {
+    const Flight& f = flight_[robot];
+    core_.submit(now, f.key, robot, f.arrival_ns, budget(robot, f.index), s_.reserved_ns,
+                 s_.period_ns);
+  }
+
+  // Executes a row, if there is one, and tells the server.
+  void control(int64_t robot, int64_t now) {
+    Queue& q = queues_[robot];
+    const bool has_row = q.executed < q.good;
+    if (has_row) ++q.executed;
+    if (now >= s_.count_from_ns) {
+      RobotTime& out = robot_time[robot];
+      ++out.ticks;
+      ++(has_row ? out.executed : out.starved);
+    }
+    q.sights.push_back({q.executed, q.good - q.executed});
+    push(now + static_cast<int64_t>(draw(robot, flight_[robot].index).up), Kind::sight, robot);
+    if (now + s_.spacing_ns < s_.end_ns) push(now + s_.spacing_ns, Kind::control, robot);
+  }
+
+  void take_chunk(int64_t robot) {
+    Queue& q = queues_[robot];
+    q.good = std::max(q.good, q.chunks.front() + s_.execution_steps[robot]);
+    q.chunks.pop_front();
+  }
+
   void respond(int64_t robot, int64_t now) {
-    flight_[robot].pace_ns = core_.pace_ns(static_cast<int>(robot));
-    push(now + s_.output_ns + static_cast<int64_t>(draw(robot, flight_[robot].index).down),
-         Kind::response, robot);
+    Flight& f = flight_[robot];
+    f.pace_ns = core_.pace_ns(static_cast<int>(robot));
+    const int64_t at = now + s_.output_ns + static_cast<int64_t>(draw(robot, f.index).down);
+    push(at, Kind::response, robot);
+    if (!in_robot_time()) return;
+    queues_[robot].chunks.push_back(queues_[robot].start);
+    responses.push_back({robot, f.index, f.sent_ns, at, budget(robot, f.index)});
+    if (now >= s_.end_ns) return;
+    ++f.index;
+    f.sent_ns = now;
+    announce(robot, now);
+    submit(robot, now);
   }
 
   void dispatch(int64_t now) {
+    core_.release(now, released_);
+    for (int64_t key : released_) respond(robot_of_[key - 1], now);
     core_.dispatch(now, started_);
     if (!started_.empty()) {
       progress(now);
       for (const Unit& unit : started_) {
         const int64_t robot = core_.state.requests[unit.members[0]].robot;
+        if (in_robot_time() && unit.stage == kVit)
+          for (int m = 0; m < unit.count; ++m) {
+            Queue& q = queues_[core_.state.requests[unit.members[m]].robot];
+            q.start = q.seen;
+          }
         const Draw& d = draw(robot, flight_[robot].index);
         const double noise = unit.stage == kVit ? d.vit : unit.stage == kPrefill ? d.prefill : d.action;
         const Device& device = core_.state.device;
@@ -179,6 +241,8 @@ class Simulation {
   }
 
   void progress(int64_t now) {
+    if (!executing_.empty() && now > s_.count_from_ns && now <= s_.end_ns)
+      busy_ns_ += now - std::max(progressed_ns_, s_.count_from_ns);
     for (Executing& e : executing_) {
       const int64_t from = std::max(progressed_ns_, e.begin_ns);
       if (now > from) e.left -= (now - from) * 1e-6 * rate(e.stage);
@@ -220,15 +284,17 @@ class Simulation {
   Core& core_;
   const Scenario& s_;
   std::priority_queue<Event> heap_;
-  int64_t order_ = 0, last_key_ = 0, progressed_ns_ = 0, next_end_ns_ = kNeverNs;
+  int64_t order_ = 0, last_key_ = 0, progressed_ns_ = 0, next_end_ns_ = kNeverNs,
+          busy_ns_ = 0;
   size_t ending_ = 0;
   bool tick_pending_ = false;
   std::vector<Flight> flight_;
+  std::vector<Queue> queues_;
   std::vector<int> robot_of_;  // by key - 1
   std::vector<Executing> executing_;
   Counts counts_{};
   std::vector<Unit> started_;
-  std::vector<int64_t> finished_;
+  std::vector<int64_t> finished_, released_;
 };
 
 }  // namespace xinfer

@@ -8,57 +8,10 @@
 #include <string>
 
 #include "device.hpp"
+#include "mirror.hpp"
+#include "request.hpp"
 
 namespace xinfer {
-
-struct Request {
-  int64_t key = -1;
-  int robot = 0;
-  double arrival = 0.0, budget = 0.0, deadline = 0.0;  // deadline l = a + b - delta
-  int stage = 0;
-  int unit = -1;  // index in State::units, -1 while it waits
-  bool promoted = false, hopeless = false;
-  bool holds = false;  // its ViT has started, so it counts against State::max_held
-  double promoted_at = 0.0;
-  double put_off = 0.0;  // added to the deadline of a request that is given up for its budget
-
-  bool is_protected() const { return promoted && !hopeless; }
-};
-
-struct Unit {
-  int64_t number = -1;
-  int stage = 0;
-  int count = 0;
-  std::array<int, kMaxBatch> members{};  // indices in State::requests
-  double begin = 0.0;                    // beta, the end of the launch overhead
-  double work = 0.0;                     // W_s, of the whole batch
-  double done = 0.0;                     // w
-  double left = 0.0;                     // [W_s - w]^+
-};
-
-struct Arrival {
-  double time, budget;
-};
-
-// What is known of one robot, to foresee its next request.
-struct Robot {
-  bool known = false;
-  bool in_server = false;      // a request of it is here
-  bool announced = false;      // and not registered yet
-  double last_arrival = 0.0;   // of its newest request
-  double budget = 0.0;         // of that
-  double period = 0.0;         // TE
-  double paced = 0.0;          // time between arrivals that it was asked for, 0 if none
-  double returned = -1e300;    // when its last response left the lanes
-  double spared_until = -1e300;  // it is not put off again before
-};
-
-// One load n, looked up once: the remaining time of any request follows in constant time.
-struct Load {
-  std::array<double, kStages> rest{};     // sum of q_k(n) over the stages after s, and h_out
-  std::array<double, kStages> stage{};    // q_s(n)
-  std::array<double, kStages> inverse{};  // 1 / rho_s(n - e_s), of a running unit
-};
 
 // Everything that a scheduling policy sees. Pure: the time is an argument.
 class State {
@@ -81,6 +34,7 @@ class State {
   std::vector<Unit> units;                         // running, in the order of dispatch
   std::vector<Arrival> history;                    // registrations of the last window
   std::vector<Robot> robots;
+  std::vector<Mirror> mirrors;                     // of each robot's action queue
   Counts running{};
   double now = 0.0;
   double window = 180.0;  // P, of the arrival history
@@ -183,6 +137,7 @@ class State {
     r.arrival = arrival;
     r.budget = budget;
     r.deadline = arrival + budget - reserved;
+    r.queued = t;
     live.push_back(place);
     wait(place);
     size_t old = 0;
@@ -215,6 +170,7 @@ class State {
       if (stage == kVit) {
         requests[members[i]].holds = true;
         ++held;
+        mirrors[requests[members[i]].robot].compute();
       }
     }
     ++running[stage];
@@ -262,12 +218,37 @@ class State {
   void announce(double t, int number, double arrival, double budget, double period) {
     advance(t);
     if (number >= static_cast<int>(robots.size())) robots.resize(number + 1);
+    if (robots.size() > mirrors.size()) mirrors.resize(robots.size());
     Robot& who = robots[number];
     who.known = who.in_server = who.announced = true;
     who.last_arrival = arrival;
     who.budget = budget;
     who.period = period;
     who.paced = 0.0;
+  }
+
+  // A robot tells of its action queue.
+  void observe(double t, int number, const Sight& sight) {
+    advance(t);
+    if (number >= static_cast<int>(mirrors.size())) mirrors.resize(number + 1);
+    mirrors[number].observe(t, sight);
+  }
+
+  // The last stage of a request has ended: its chunk is on its way.
+  void send(int place, double t) {
+    mirrors[requests[place].robot].send(t, device.output);
+    remove(place, t);
+  }
+
+  // Mean |predicted - observed| executed steps, over all robots.
+  double mirror_error() const {
+    double sum = 0.0;
+    int64_t count = 0;
+    for (const Mirror& mirror : mirrors) {
+      sum += mirror.error_sum;
+      count += mirror.observations;
+    }
+    return count ? sum / count : 0.0;
   }
 
   void remove(int place, double t) {
@@ -277,7 +258,10 @@ class State {
       who.in_server = false;
       who.returned = t;
     }
-    if (requests[place].holds) --held;
+    if (requests[place].holds) {
+      --held;
+      mirrors[requests[place].robot].withdraw();
+    }
     requests[place].key = -1;
     free_.push_back(place);
   }

@@ -179,7 +179,9 @@ def test_mistake_ends_with_one_line_and_the_remedy(
     assert part in error
 
 
-@pytest.mark.parametrize('command', ['sim', 'erc', 'tables', 'decision-cost', 'fleet', 'replay'])
+@pytest.mark.parametrize(
+    'command', ['sim', 'erc', 'compare', 'tune', 'tables', 'decision-cost', 'fleet', 'replay']
+)
 def test_help_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(command, '--help') == 0
     text = capsys.readouterr().out

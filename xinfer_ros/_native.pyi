@@ -20,6 +20,7 @@ class Device:
         output_ms: float,
         front_end_ms: float,
         batch_work: Sequence[Sequence[float]],
+        infer_ms: Sequence[float],
         rates: npt.NDArray[np.float64],
     ) -> None: ...
 
@@ -32,6 +33,16 @@ class Core:
     def announce(
         self, *, now_ns: int, robot: int, arrival_ns: int, budget_ns: int, period_ns: int
     ) -> None: ...
+    def observe(
+        self,
+        *,
+        now_ns: int,
+        robot: int,
+        executed_steps: int,
+        leftover_steps: int,
+        horizon_steps: int,
+        spacing_ns: int,
+    ) -> None: ...
     def submit(
         self,
         *,
@@ -43,6 +54,7 @@ class Core:
         reserved_ns: int,
         period_ns: int,
     ) -> None: ...
+    def release(self, now_ns: int) -> list[int]: ...
     def dispatch(self, now_ns: int) -> list[tuple[int, int, tuple[int, ...]]]: ...
     def complete(self, now_ns: int, number: int) -> list[int]: ...
     def pace_ns(self, robot: int) -> int: ...
@@ -53,6 +65,8 @@ class Core:
     def take_decisions(self) -> list[DecisionTuple]: ...
     @property
     def correction(self) -> list[float]: ...
+    @property
+    def mirror_error(self) -> float: ...
 
 def simulate(
     *,
@@ -64,4 +78,5 @@ def simulate(
     true_rates: npt.NDArray[np.float64],
     timing: Mapping[str, int],
     keep_transitions: bool,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], int]: ...
+    robot_time: Mapping[str, Any] | None,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64], int]: ...

@@ -163,6 +163,8 @@ def _value(field: 'Field[Any]', text: str) -> Any:
         if text.lower() not in ('true', 'false'):
             raise ConfigError(f'{field.name}={text}: true or false is needed')
         return text.lower() == 'true'
+    if field.type is str:
+        return text
     try:
         if field.type is int or field.type is float:
             value = field.type(text)

@@ -17,7 +17,7 @@ import pytest
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.batch import Batch, LanePlan
 from xinfer_ros.core.clock import MonotonicClock
-from xinfer_ros.core.request import Request
+from xinfer_ros.core.request import QueueSight, Request
 from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.engine_life import EngineLife, EngineLimits, EngineWatch
@@ -69,9 +69,16 @@ def submit(key: int, slot: int = 0, budget_ns: int = 10**10) -> Submit:
     [
         Start(),
         Ready(),
-        Beat(oldest_unit_ns=5, slowdown=1.25, correction=(1.0, 2.0, 0.5)),
+        Beat(oldest_unit_ns=5, slowdown=1.25, correction=(1.0, 2.0, 0.5), mirror_error=0.5),
         submit(3),
-        Announce(robot=2, arrival_ns=5, budget_ns=6, period_ns=7),
+        Announce(robot=2, arrival_ns=5, budget_ns=6, period_ns=7, sight=None),
+        Announce(
+            robot=2,
+            arrival_ns=5,
+            budget_ns=6,
+            period_ns=7,
+            sight=QueueSight(executed_steps=3, leftover_steps=2, horizon_steps=16, spacing_ns=9),
+        ),
         Cancel(key=4),
         SetBudget(key=5, budget_ns=6),
         Done(key=7, queue_ns=1, vit_ns=2, prefill_ns=3, action_ns=4, ask_after_ns=5),

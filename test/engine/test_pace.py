@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 from xinfer_ros.core.observation import CameraFrame
+from xinfer_ros.core.request import QueueSight
 from xinfer_ros.engine.records import Announce, Submit
 from xinfer_ros.predict.calibration import load_calibration
 
-from .scripted_engine import Bench
+from .scripted_engine import CONTRACT, SPACING_NS, Bench
 from .simulated_fleet import MS, S, SimulatedFleet
 
 ROWS = np.zeros((8, 3), np.float32)
@@ -28,7 +29,16 @@ def test_the_engine_hears_of_an_arrival_before_the_request_is_prepared(bench: Be
     bench.ask(robot, 1, budget_ns=90 * MS, minimum_period_ns=150 * MS)
     announce, submit = bench.engine.sent
     assert announce == Announce(
-        robot=robot.number, arrival_ns=arrival_ns, budget_ns=90 * MS, period_ns=150 * MS
+        robot=robot.number,
+        arrival_ns=arrival_ns,
+        budget_ns=90 * MS,
+        period_ns=150 * MS,
+        sight=QueueSight(
+            executed_steps=0,
+            leftover_steps=0,
+            horizon_steps=CONTRACT.horizon,
+            spacing_ns=SPACING_NS,
+        ),
     )
     assert isinstance(submit, Submit)
     assert (submit.request.robot, submit.request.period_ns) == (robot.number, 150 * MS)

@@ -3,7 +3,7 @@
 
 from dataclasses import replace
 
-from xinfer_ros.core.request import Request, Unit
+from xinfer_ros.core.request import QueueSight, Request, Unit
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.lane import UnitEnd
 from xinfer_ros.engine.pipeline import BEAT_NS, TICK_NS, Pipeline, Recorder
@@ -87,7 +87,9 @@ def test_request_passes_the_lanes_and_its_time_is_told_by_part() -> None:
 
 def _beat(oldest_unit_ns: int) -> Beat:
     correction = (1.0, 1.0, 1.0)
-    return Beat(oldest_unit_ns=oldest_unit_ns, slowdown=1.0, correction=correction)
+    return Beat(
+        oldest_unit_ns=oldest_unit_ns, slowdown=1.0, correction=correction, mirror_error=0.0
+    )
 
 
 def test_idle_engine_wakes_for_its_sign_of_life_alone() -> None:
@@ -131,7 +133,8 @@ def test_an_event_between_two_ticks_does_not_put_off_the_next_one() -> None:
 
 def test_announcement_alone_starts_nothing() -> None:
     bench = _held_back()
-    announce = Announce(robot=3, arrival_ns=MS, budget_ns=90 * MS, period_ns=180 * MS)
+    sight = QueueSight(executed_steps=4, leftover_steps=6, horizon_steps=16, spacing_ns=33 * MS)
+    announce = Announce(robot=3, arrival_ns=MS, budget_ns=90 * MS, period_ns=180 * MS, sight=sight)
     bench.pipeline.step(announce, MS)
     assert len(bench.issued) == 1
     assert bench.results() == []
@@ -221,6 +224,23 @@ def test_refused_or_cancelled_member_of_a_batch_takes_nobody_with_it() -> None:
         action = [unit for unit in bench.issued if unit.stage is Stage.ACTION][-1]
         bench.end(action, 6 * MS)
     assert [r.key for r in bench.results() if isinstance(r, Done)] == [1, 2, 5]
+
+
+def test_refusal_is_told_although_the_answers_of_its_round_are_held_back() -> None:
+    batching = replace(PAPER, rates=PAPER.rates[:, :2, :2, :2], batch_work=((1.0, 1.5),) * 3)
+    bench = Bench('robion', calibration=batching)
+    for key in (1, 2, 3):
+        bench.submit(key, 0)
+    for at_ms in (3, 6, 9, 12):  # the first, alone, and the ViT and Prefill of both others
+        bench.end(
+            [unit for unit in bench.issued if unit.stage is not Stage.ACTION][-1], at_ms * MS
+        )
+    assert bench.results() == []
+    action = next(unit for unit in bench.issued if unit.stage is Stage.ACTION)
+    refusal = Rejected(Reason.OUT_OF_MEMORY, 'too much')
+    end = UnitEnd(unit=action, started_ns=0, ended_ns=13 * MS, refused={SLOT + 1: refusal})
+    bench.pipeline.step(end, 13 * MS)
+    assert bench.results() == [Dropped(key=1, reason=Reason.OUT_OF_MEMORY, detail='too much')]
 
 
 def test_states_of_requests_that_end_without_an_answer_are_free_again() -> None:

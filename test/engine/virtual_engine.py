@@ -7,7 +7,7 @@ from collections.abc import Callable
 from xinfer_ros.core.request import Request, Unit
 from xinfer_ros.engine.lane import UnitEnd
 from xinfer_ros.engine.pipeline import Event, Pipeline
-from xinfer_ros.engine.records import Announce, Beat, Done, Record, Submit
+from xinfer_ros.engine.records import Announce, Beat, Done, Dropped, Record, Submit
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.device import Executing, SimulatedDevice
 from xinfer_ros.sched.scheduler import Scheduler
@@ -143,6 +143,7 @@ class VirtualEngine:
                 lambda: self._respond(number, record.ask_after_ns),
             )
         else:
+            self._answered += isinstance(record, Dropped)  # its robot asks no more
             self.others.append(record)
 
     def _respond(self, number: int, ask_after_ns: int) -> None:

@@ -5,8 +5,7 @@ from typing import Any
 
 from xinfer_ros.fleet.paper_tables import PaperTables
 from xinfer_ros.fleet.records import ErcRecord, RoundRecord
-from xinfer_ros.fleet.reproduction import Reproduction, wanted_for
-from xinfer_ros.sched.settings import POLICIES
+from xinfer_ros.fleet.reproduction import POLICIES, Reproduction, wanted_for
 from xinfer_ros.sim.scenario import Round
 
 
@@ -35,6 +34,12 @@ def round_record(**changes: Any) -> RoundRecord:
             'mean_rate_hz': 4.6,
             'responses': 14_000,
             'real_time_factor': 500.0,
+            'starvation': 0.001,
+            'fairness': 0.999,
+            'fast_starvation': None,
+            'slow_starvation': None,
+            'steps_per_device_s': None,
+            'mirror_error_steps': None,
             **changes,
         }
     )

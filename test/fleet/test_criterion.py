@@ -55,6 +55,7 @@ def test_share_and_latency_are_free_to_choose() -> None:
         ('p50', 'is not known'),
         ('p50:fast', 'is not known'),
         ('p50:0', 'from 0 to 60000 ms'),
+        ('starved:1', 'a share from 0 to 1'),
         ('attainment:95', 'a share from 0 to 1 is needed, as 0.9'),
         ('attainment:nan', 'a share from 0 to 1'),
     ],
@@ -62,3 +63,26 @@ def test_share_and_latency_are_free_to_choose() -> None:
 def test_unknown_criterion_is_refused_with_the_remedy(text: str, part: str) -> None:
     with pytest.raises(ConfigError, match=part):
         parse_criterion(text)
+
+
+def test_starvation_is_that_of_the_worst_tier() -> None:
+    starved = parse_criterion('starved:0.05')
+    assert starved.passes([round_record(starvation=0.05, attainment=0.1)])
+    faults = starved.faults([round_record(), round_record(fast_starvation=0.07)])
+    assert faults == ['7.0 % of the time starved, 5 % is allowed']
+
+
+@pytest.mark.parametrize(
+    ('name', 'changes', 'margin'),
+    [
+        ('paper', {'attainment': 0.97}, 0.02),
+        ('strict', {'far_late': 0.007}, -0.002),
+        ('p50:200', {'p50_ms': 150.0}, 0.25),
+        ('starved:0.05', {'slow_starvation': 0.2}, -0.15),
+    ],
+)
+def test_margin_is_that_of_what_is_missed_most(
+    name: str, changes: dict[str, float], margin: float
+) -> None:
+    found = parse_criterion(name).margin([round_record(), round_record(**changes)])
+    assert found == pytest.approx(margin)

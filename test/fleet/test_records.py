@@ -22,7 +22,7 @@ def test_rounds_are_a_list_of_flat_objects(tmp_path: Path) -> None:
     write_records(tmp_path / 'a.json', [round_record(), round_record(round=2, mae_ms=None)])
     first, second = json.loads((tmp_path / 'a.json').read_text())
     assert set(first) >= PROMISED
-    assert all(isinstance(value, str | int | float) for value in first.values())
+    assert all(isinstance(value, str | int | float | None) for value in first.values())
     assert (second['round'], second['mae_ms']) == (2, None)
 
 

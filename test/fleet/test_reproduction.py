@@ -10,12 +10,11 @@ from xinfer_ros.errors import ConfigError
 from xinfer_ros.fleet.claims import claims
 from xinfer_ros.fleet.paper_tables import ABLATIONS, FleetCase, PaperTables, load_paper_tables
 from xinfer_ros.fleet.report_table import ReportTable, beside
-from xinfer_ros.fleet.reproduction import Reproducer, Reproduction, wanted_for
+from xinfer_ros.fleet.reproduction import POLICIES, Reproducer, Reproduction, wanted_for
 from xinfer_ros.fleet.reproduction_page import Picture, check_folder, page_text, write_page
 from xinfer_ros.fleet.reproduction_tables import comparison_tables
 from xinfer_ros.fleet.rounds import RoundPool
 from xinfer_ros.predict.calibration import load_calibration
-from xinfer_ros.sched.settings import POLICIES
 from xinfer_ros.sim.scenario import Round
 
 from .fake_rounds import erc_record, perfect_reproduction, round_record

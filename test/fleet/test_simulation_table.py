@@ -78,11 +78,10 @@ def test_costs_are_shown_beside_the_published_ones() -> None:
         for policy, robots in (('xinfer', 8), ('xinfer', 100), ('foresight', 8))
     ]  # fmt: skip
     table = cost_table(records, {8: (41, 63)})
-    assert table.columns == (
-        'robots', 'published XInfer', 'xinfer, native', 'foresight, native',
-    )  # fmt: skip
+    assert table.columns == ('policy', 'implementation', '8 robots', '100 robots')
     assert table.rows == (
-        ('8', '41 / 63', '2.0 / 5.0', '2.0 / 5.0'),
-        ('100', '–', '2.0 / 5.0', '–'),
+        ('xinfer', 'published', '41 / 63', '–'),
+        ('xinfer', 'native', '2.0 / 5.0', '2.0 / 5.0'),
+        ('foresight', 'native', '2.0 / 5.0', '–'),
     )
     assert 'Cost of a decision [us]' in _printed(table)

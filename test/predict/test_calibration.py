@@ -136,7 +136,7 @@ def test_wrong_file_is_refused_by_name_with_what_is_wrong(
 
 
 def test_what_is_no_calibration_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match='no calibration papr; shipped: echo, paper'):
+    with pytest.raises(ConfigError, match='no calibration papr; shipped: echo, groot_l40s, paper'):
         load_calibration('papr')
     with pytest.raises(ConfigError, match='cannot be read'):
         load_calibration(str(tmp_path / 'none.json'))

@@ -10,7 +10,8 @@ from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.rate_table import Counts
 from xinfer_ros.sched.core import SchedulerCore
 from xinfer_ros.sched.decision import Decision
-from xinfer_ros.sched.settings import PolicySettings, policy_settings
+from xinfer_ros.sched.settings import policy_settings
+from xinfer_ros.sched.settings_base import PolicySettings
 
 MS = 1_000_000
 Make = Callable[[Calibration, PolicySettings], SchedulerCore]
@@ -64,17 +65,34 @@ class DrivenCore:
             period_ns=180 * MS,
         )
 
-    def submit(self, at_ms: float, key: int, budget_ms: float) -> None:
-        """Let a request of its own robot arrive and be registered at once."""
+    def observe(
+        self, at_ms: float, robot: int, executed: int, leftover: int, horizon: int = 10
+    ) -> None:
+        """Let a robot with a row every 30 ms tell of its action queue."""
+        self._core.observe(
+            now_ns=round(at_ms * MS),
+            robot=robot,
+            executed_steps=executed,
+            leftover_steps=leftover,
+            horizon_steps=horizon,
+            spacing_ns=30 * MS,
+        )
+
+    def submit(self, at_ms: float, key: int, budget_ms: float, robot: int | None = None) -> None:
+        """Let a request arrive and be registered at once; of a robot of its own by default."""
         self._core.submit(
             now_ns=round(at_ms * MS),
             key=key,
-            robot=key,
+            robot=key if robot is None else robot,
             arrival_ns=round(at_ms * MS),
             budget_ns=round(budget_ms * MS),
             reserved_ns=4 * MS,
             period_ns=180 * MS,
         )
+
+    def release(self, at_ms: float) -> Sequence[int]:
+        """Return the requests that were held back and leave now."""
+        return self._core.release(round(at_ms * MS))
 
     def dispatch(self, at_ms: float) -> list[Launch]:
         """Return what starts."""
@@ -87,6 +105,15 @@ class DrivenCore:
     def complete(self, at_ms: float, key: int) -> Sequence[int]:
         """End the unit of a request; return the requests that are done."""
         return self._core.complete(round(at_ms * MS), self._number.pop(key))
+
+    def withdraw(self, at_ms: float, key: int) -> None:
+        """Let the unit of a request fail."""
+        self._core.withdraw(round(at_ms * MS), self._number.pop(key))
+
+    @property
+    def mirror_error(self) -> float:
+        """Return the mean error of foreseen executed steps."""
+        return self._core.mirror_error
 
     def decisions(self) -> list[Decision]:
         """Return the decisions since the last call."""

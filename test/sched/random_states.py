@@ -12,7 +12,8 @@ from xinfer_ros.predict.calibration import MAX_BATCH, Calibration
 from xinfer_ros.predict.rate_table import Demands
 from xinfer_ros.sched.core import SchedulerCore
 from xinfer_ros.sched.decision import Verdict
-from xinfer_ros.sched.settings import PolicySettings, policy_settings
+from xinfer_ros.sched.settings import policy_settings
+from xinfer_ros.sched.settings_base import PolicySettings
 
 MS = 1_000_000
 Changes = Callable[[Random], dict[str, Any]]
@@ -96,6 +97,41 @@ def _narrow(others: Changes) -> Changes:
     )
 
 
+def _batches(random: Random) -> dict[str, Any]:
+    return {'max_batch': random.choice([1, 2, 3, 5, 8])}
+
+
+def _waiting(random: Random) -> dict[str, Any]:
+    return _batches(random) | {'wait_ms': random.choice([0.0, 5.0, random.uniform(0.0, 60.0)])}
+
+
+def _rounds(random: Random) -> dict[str, Any]:
+    return {
+        'group': random.randint(1, 8),
+        'publish_at_barrier': random.random() < 0.6,
+        'context_share': random.choice([0.0, random.uniform(0.1, 0.9)]),
+    }
+
+
+def _ahead(random: Random) -> dict[str, Any]:
+    choose = random.choice
+    return {
+        'max_batch': choose([1, 2, 3, 5]),
+        'learning_rate': choose([0.0, 0.02]),
+        'depth': choose([1, 1, 2]),
+        'objective': choose(['starvation', 'starvation', 'steps', 'page']),
+        'window': choose([0.0, 1.1, 4.0]),
+        'fast_weight': choose([1.0, 5.0, 0.0]),
+        'tier_horizon_ms': choose([0.0, 300.0, 500.0]),
+        'protection': random.random() < 0.7,
+        'fairness': choose([0.5, 1.0, 2.0]),
+        'least_share': choose([0.02, 0.3]),
+        'flat': choose([0.5, 1.5]),
+        'bonus': choose([0.0, 0.06]),
+        'floor': choose([0.0, 0.1]),
+    }
+
+
 # name of a case: the scheduling policy and what of its settings is drawn
 CASES: dict[str, tuple[str, Changes]] = {
     'fifo': ('fifo', _plain),
@@ -110,6 +146,15 @@ CASES: dict[str, tuple[str, Changes]] = {
     'foresight': ('foresight', _foresight),
     'foresight without interference': ('foresight', _changed(interference_model=False)),
     'foresight_shed': ('foresight_shed', _foresight),
+    'serial': ('serial', _plain),
+    'dynamic_batch': ('dynamic_batch', _waiting),
+    'robion': ('robion', _rounds),
+    'round_robin': ('round_robin', _batches),
+    'armory_edf': ('armory_edf', _batches),
+    'lookahead': ('lookahead', _ahead),
+    'dynamic_batch with narrow lanes': ('dynamic_batch', _narrow(_waiting)),
+    'robion with narrow lanes': ('robion', _narrow(_rounds)),
+    'lookahead with narrow lanes': ('lookahead', _narrow(_ahead)),
     'fifo with narrow lanes': ('fifo', _narrow(_plain)),
     'slack_gate with narrow lanes': ('slack_gate', _narrow(_gate)),
     'xinfer with narrow lanes': ('xinfer', _narrow(_plain)),
@@ -124,6 +169,7 @@ class Robot:
     announced: tuple[int, int] | None = None  # arrival, budget
     last_arrival_ns: int = -1
     live: set[int] = field(default_factory=set)
+    executed: int = 0
 
 
 class RandomFleet:
@@ -213,6 +259,7 @@ class RandomFleet:
         if arrival_ns <= robot.last_arrival_ns:  # a robot never sends twice at once
             return
         robot.last_arrival_ns = arrival_ns
+        self._observe(number)
         budget_ns = self._random.choice(self._budgets_ns)
         robot.announced = arrival_ns, budget_ns
         for core in self._cores:
@@ -223,6 +270,20 @@ class RandomFleet:
                 budget_ns=budget_ns,
                 period_ns=self._period_ns,
             )
+
+    def _observe(self, number: int) -> None:
+        """Let a robot tell of its queue, sometimes; now and then it is another robot."""
+        random, robot = self._random, self._robots[number]
+        robot.executed = random.choice([robot.executed + random.randrange(12)] * 9 + [0])
+        sight = {
+            'executed_steps': robot.executed,
+            'leftover_steps': random.randrange(16),
+            'horizon_steps': random.choice([0, 10, 20]),
+            'spacing_ns': random.choice([0, 33 * MS]),
+        }
+        if random.random() < 0.8:
+            for core in self._cores:
+                core.observe(now_ns=self._now_ns, robot=number, **sight)
 
     def _submit(self) -> None:
         announced = [n for n, robot in enumerate(self._robots) if robot.announced]
@@ -256,10 +317,14 @@ class RandomFleet:
         if self._units:
             number = self._random.choice(list(self._units))
             del self._units[number]
-            for key in self._same(lambda core: list(core.complete(self._now_ns, number))):
-                robot = self._forget(key)
-                self._same(lambda core, robot=robot: core.pace_ns(robot))
+            self._answer(lambda core: list(core.complete(self._now_ns, number)))
             self._same(lambda core: list(core.correction))
+            self._same(lambda core: core.mirror_error)
+
+    def _answer(self, ended: Callable[[SchedulerCore], list[int]]) -> None:
+        for key in self._same(ended):
+            robot = self._forget(key)
+            self._same(lambda core, robot=robot: core.pace_ns(robot))
 
     def _some_key(self) -> int:
         return self._random.choice([*self._owner, self._last_key + 1])
@@ -284,6 +349,7 @@ class RandomFleet:
 
     def _dispatch(self) -> None:
         self.states += 1
+        self._answer(lambda core: list(core.release(self._now_ns)))
         units = self._same(
             lambda core: [(n, s, tuple(keys)) for n, s, keys in core.dispatch(self._now_ns)]
         )

@@ -47,6 +47,11 @@ from xinfer_ros.sched.decision import Decision, Verdict
             'request 5 among them, 0.10 if it waits',
         ),
         (
+            Verdict.DEFERRED_BATCH,
+            (-1, 7.5, 0.0, -1.0, -1.0),
+            '12.5 ms: PREFILL of request 7 waits 7.5 ms more for others to fill its batch',
+        ),
+        (
             Verdict.PUT_OFF,
             (-1, 2.0, 0.5, -1.0, -1.0),
             '12.5 ms: PREFILL of request 7 is put off: that cuts the predicted late requests from '

@@ -2,6 +2,7 @@
 """What no scheduling policy may do, whatever happens to it."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -51,6 +52,7 @@ class Watch:
         self._last_key = 0
         self.stage: dict[int, Stage] = {}  # that each live request waits for, or runs
         self.units: dict[int, tuple[Stage, tuple[int, ...]]] = {}
+        self.held_back: list[int] = []  # that have ended and are not answered yet
         self.ended: Counter[int] = Counter()
 
     def happens(self, event: str, number: int) -> None:
@@ -81,6 +83,14 @@ class Watch:
             reserved_ns=4 * MS,
             period_ns=180 * MS,
         )
+        self._core.observe(
+            now_ns=self.now_ns,
+            robot=robot,
+            executed_steps=self.now_ns // (33 * MS),
+            leftover_steps=budget_ms % 16,
+            horizon_steps=16,
+            spacing_ns=33 * MS,
+        )
 
     def _cancel(self, key: int) -> None:
         runs = any(key in keys for _, keys in self.units.values())
@@ -98,14 +108,27 @@ class Watch:
         """Let a unit end: only Action finishes requests, and it finishes all of them."""
         stage, keys = self.units.pop(number)
         finished = tuple(self._core.complete(self.now_ns, number))
-        assert finished == (keys if stage is Stage.ACTION else ())
+        assert finished in ((keys, ()) if stage is Stage.ACTION else ((),))
         for key in keys:
             if stage.following is not None:
                 self.stage[key] = stage.following
-        self._forget(*finished)
+            else:
+                del self.stage[key]
+        if stage is Stage.ACTION and not finished:
+            self.held_back += keys
+        self._answered(finished)
+
+    def _answered(self, keys: Sequence[int]) -> None:
+        self._held -= set(keys)
+        self.ended.update(keys)
 
     def dispatch(self) -> None:
-        """Let the core start what it wants to."""
+        """Let the core answer and start what it wants to."""
+        released = self._core.release(self.now_ns)
+        assert list(released) in ([], self.held_back), 'all of a round at once'
+        if released:
+            self.held_back = []
+        self._answered(released)
         for number, stage, keys in self._core.dispatch(self.now_ns):
             assert number not in self.units
             assert 1 <= len(keys) <= self._max_batch[stage]
@@ -128,6 +151,7 @@ class Watch:
                 self.end(number)
             self.dispatch()
         assert not self.stage
+        assert not self.held_back
         assert self.ended == Counter(range(1, self._last_key + 1))
 
 

@@ -13,7 +13,8 @@ from xinfer_ros.sched.core import SchedulerCore
 from xinfer_ros.sched.decision import Verdict
 from xinfer_ros.sched.native import native_core
 from xinfer_ros.sched.reference.core import reference_core
-from xinfer_ros.sched.settings import POLICIES, PolicySettings, policy_settings
+from xinfer_ros.sched.settings import POLICIES, policy_settings
+from xinfer_ros.sched.settings_base import PolicySettings
 
 from .random_states import CASES, MS, RandomFleet, random_device, random_settings
 
@@ -26,6 +27,12 @@ VERDICTS = {
     'edf': {Verdict.ISSUED},
     'slack_gate': ISSUED | {Verdict.DEFERRED_GATE},
     'xinfer': ISSUED | {Verdict.DEFERRED_CURRENT, Verdict.DEFERRED_FORECAST},
+    'serial': {Verdict.ISSUED},
+    'dynamic_batch': {Verdict.ISSUED, Verdict.DEFERRED_BATCH},
+    'robion': {Verdict.ISSUED},
+    'round_robin': {Verdict.ISSUED},
+    'armory_edf': {Verdict.ISSUED},
+    'lookahead': {Verdict.ISSUED},
     'foresight': ISSUED | {Verdict.DEFERRED_ROLLOUT, Verdict.PUT_OFF},
     'foresight_shed': ISSUED | {Verdict.DEFERRED_ROLLOUT, Verdict.PUT_OFF},
     # alone, nobody costs anybody anything

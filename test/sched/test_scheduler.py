@@ -205,6 +205,34 @@ def test_budget_of_a_request_can_change_while_it_waits_or_runs(runs: bool) -> No
     assert (expired.key, expired.budget_ns) == (1, 1000 * MS)
 
 
+def _held_back() -> tuple[Scheduler, Unit]:
+    """Return a scheduler that has held one answer back, and the unit that its round waits for."""
+    scheduler = make_scheduler('robion', device(), group=1)
+    for key in (1, 2):
+        scheduler.submit(request(key), 0)
+    for _ in range(2):
+        (unit,) = scheduler.dispatch(0)
+        scheduler.complete(unit, 0)
+    action, vit = scheduler.dispatch(0)
+    assert scheduler.complete(action, 0) == ([], [])
+    assert scheduler.release(0) == ([], [])
+    return scheduler, vit
+
+
+def test_answer_that_is_held_back_leaves_at_the_end_of_its_round() -> None:
+    scheduler, vit = _held_back()
+    scheduler.fail(vit, 0)
+    finished, dropped = scheduler.release(0)
+    assert ([done.request.key for done in finished], dropped) == ([1], [])
+
+
+def test_request_cancelled_while_its_answer_is_held_back_is_dropped() -> None:
+    scheduler, vit = _held_back()
+    assert scheduler.cancel(1, 0) is None
+    scheduler.fail(vit, 0)
+    assert scheduler.release(0) == ([], [request(1)])
+
+
 def test_new_budget_changes_who_is_first() -> None:
     scheduler = make_scheduler('edf', device())
     for key in (1, 2):
@@ -271,11 +299,13 @@ class Audit:
         self.stage: dict[int, Stage | None] = {}  # of live requests: the stage that comes next
         self.running: dict[int, Unit] = {}
         self.cancelled: set[int] = set()
+        self.held_back: set[int] = set()  # that have ended and are not answered yet
         self.ends: Counter[int] = Counter()
         self._last_unit = 0
 
     def dispatch(self) -> None:
         """Start what the scheduler wants, and check each unit."""
+        self._release()
         busy = {r.key for unit in self.running.values() for r in unit.requests}
         for unit in self._scheduler.dispatch(self.now_ns):
             keys = [r.key for r in unit.requests]
@@ -299,6 +329,15 @@ class Audit:
         assert self._scheduler.waits == any(waits)
         assert not (self._in_order and any(waits))
 
+    def _release(self) -> None:
+        """Let go what was held back: all of it or nothing."""
+        given_up, held_back = self.held_back & self.cancelled, self.held_back
+        finished, dropped = self._scheduler.release(self.now_ns)
+        if finished or dropped:
+            assert set(self.end(dropped)) == given_up
+            assert set(self.end([done.request for done in finished])) == held_back - given_up
+            self.held_back = set()
+
     def end(self, requests: list[Request]) -> list[int]:
         """Note that requests have ended; return their keys."""
         keys = [r.key for r in requests]
@@ -318,6 +357,10 @@ class Audit:
         unit = self.running.pop(number)
         finished, dropped = self._scheduler.complete(unit, self.now_ns)
         keys = {r.key for r in unit.requests}
+        if unit.stage is Stage.ACTION and not finished and not dropped:
+            self.held_back |= keys
+            self.stage |= dict.fromkeys(keys)
+            return
         given_up = keys & self.cancelled
         assert set(self.end(dropped)) == given_up
         last = unit.stage is Stage.ACTION
@@ -336,6 +379,7 @@ class Audit:
     def cancel(self, key: int) -> None:
         """Cancel a request, which may wait, run, have ended or never have been."""
         runs = any(r.key == key for unit in self.running.values() for r in unit.requests)
+        runs |= key in self.held_back
         gone = self._scheduler.cancel(key, self.now_ns)
         assert (gone is not None) == (key in self.stage and not runs)
         if gone is not None:

@@ -13,7 +13,7 @@ from xinfer_ros.sched.reference.core import ReferenceCore
 from xinfer_ros.sched.reference.shared_slack import SharedSlack
 from xinfer_ros.sched.reference.state import State
 from xinfer_ros.sched.settings import XInferSettings, policy_settings
-from xinfer_ros.sim.kernel import simulate_reference
+from xinfer_ros.sim.reference import simulate_reference
 from xinfer_ros.sim.scenario import Round, draw_scenario
 from xinfer_ros.sim.simulation import simulate
 from xinfer_ros.sim.workload import make_workload

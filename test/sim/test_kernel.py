@@ -9,7 +9,8 @@ import pytest
 from xinfer_ros.predict.calibration import Calibration, load_calibration
 from xinfer_ros.sched.native import native_core
 from xinfer_ros.sched.settings import POLICIES, FifoSettings, policy_settings
-from xinfer_ros.sim.kernel import Lanes, simulate_reference
+from xinfer_ros.sim.kernel import Lanes
+from xinfer_ros.sim.reference import simulate_reference
 from xinfer_ros.sim.scenario import Round, Scenario, draw_scenario
 from xinfer_ros.sim.simulation import SimulationResult, simulate
 from xinfer_ros.sim.workload import Burst, Workload, make_workload
@@ -137,6 +138,6 @@ def test_lanes_know_when_waiting_work_could_start() -> None:
     assert lanes.could_start()
     lanes.start(1, 0, 1)
     assert not lanes.could_start()
-    assert lanes.end(1, finished=0) == (0, 1)
+    assert lanes.end(1) == (0, 1)
     assert lanes.waiting == [1, 1, 0]
     assert lanes.could_start()

@@ -10,6 +10,7 @@ from xinfer_ros.cli import (
     ablate,
     audit,
     calibrate,
+    compare,
     decision_cost,
     episodes,
     erc,
@@ -20,6 +21,7 @@ from xinfer_ros.cli import (
     settings,
     sim,
     tables,
+    tune,
 )
 from xinfer_ros.cli.arguments import OneLineParser
 from xinfer_ros.errors import XinferError
@@ -76,6 +78,8 @@ def _parser() -> OneLineParser:
         ablate,
         sim,
         erc,
+        compare,
+        tune,
         tables,
         decision_cost,
         modes,

@@ -15,8 +15,11 @@ from xinfer_ros.errors import ConfigError
 from xinfer_ros.fleet.rounds import RoundTask
 from xinfer_ros.fleet.trace import load_workload
 from xinfer_ros.predict.calibration import Calibration, load_calibration
-from xinfer_ros.sched.settings import POLICIES, PolicySettings, policy_settings
+from xinfer_ros.sched.settings import POLICIES, policy_settings
+from xinfer_ros.sched.settings_base import PolicySettings
 from xinfer_ros.setting import changes
+from xinfer_ros.sim import robot_time
+from xinfer_ros.sim.robot_time import ROBOT_TIME, RobotTimeWorkload
 from xinfer_ros.sim.scenario import Round
 from xinfer_ros.sim.workload import RECORDED, RECORDED_ABOUT, WORKLOADS, Workload
 from xinfer_ros.sim.world import World
@@ -32,7 +35,9 @@ def add_calibration(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def add_rounds(parser: argparse.ArgumentParser) -> None:
+def add_rounds(
+    parser: argparse.ArgumentParser, *, warm_up_s: float = 30.0, end_s: float = 210.0
+) -> None:
     """Add the arguments of a round's length and number."""
     group = parser.add_argument_group('rounds')
     group.add_argument(
@@ -42,11 +47,11 @@ def add_rounds(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         '--seed', type=whole_number(0, 2**31), default=1, help='seed of the first round'
     )
-    group.add_argument('--warm-up', type=seconds, default=30.0, metavar='S',
+    group.add_argument('--warm-up', type=seconds, default=warm_up_s, metavar='S',
         help='simulated time that does not count [s]',
     )  # fmt: skip
     group.add_argument(
-        '--end', type=seconds, default=210.0, metavar='S', help='length of a round [s]'
+        '--end', type=seconds, default=end_s, metavar='S', help='length of a round [s]'
     )
     group.add_argument(
         '--jobs', type=whole_number(1, 256), default=None, metavar='N',
@@ -58,7 +63,7 @@ def add_simulation(parser: argparse.ArgumentParser, policy: str) -> None:
     """Add the arguments of workload, policy, device and world."""
     parser.add_argument(
         '--workload', default='alternating', metavar='NAME',
-        help=f'{", ".join(WORKLOADS)}, {RECORDED}, constant:MS, or trace:FILE',
+        help=f'{", ".join((*WORKLOADS, RECORDED, *ROBOT_TIME))}, constant:MS, or trace:FILE',
     )  # fmt: skip
     parser.add_argument(
         '--policy', default=policy, metavar='NAME[,NAME]',
@@ -96,7 +101,8 @@ def words() -> str:
         f'  {name:15} {(settings.__doc__ or "").strip().splitlines()[0].rstrip(".")}'
         for name, settings in POLICIES.items()
     ]
-    workloads = [f'  {name:15} {workload.about}' for name, workload in WORKLOADS.items()]
+    known: dict[str, Workload | RobotTimeWorkload] = {**WORKLOADS, **ROBOT_TIME}
+    workloads = [f'  {name:15} {workload.about}' for name, workload in known.items()]
     workloads += [
         f'  {RECORDED:15} {RECORDED_ABOUT}',
         '  constant:MS     one budget for every request',
@@ -111,7 +117,7 @@ class SimulationPlan:
     """What the shared arguments ask for."""
 
     policies: tuple[PolicySettings, ...]
-    workload: Workload
+    workload: Workload | RobotTimeWorkload
     calibration: Calibration
     world: World
     round: Round
@@ -146,10 +152,11 @@ def simulation_plan(arguments: argparse.Namespace) -> SimulationPlan:
     """
     calibration = load_calibration(arguments.calibration)
     chosen = names(arguments.policy, tuple(POLICIES), 'scheduling policy')
-    world = World()
+    workload = load_workload(arguments.workload)
+    world = default_world(workload)
     return SimulationPlan(
-        policies=tuple(_settings(name, calibration, arguments.changes) for name in chosen),
-        workload=load_workload(arguments.workload),
+        policies=tuple(settings_of(name, calibration, arguments.changes) for name in chosen),
+        workload=workload,
         calibration=calibration,
         world=replace(world, **changes(world, arguments.world, 'the world')),
         round=Round(
@@ -159,12 +166,22 @@ def simulation_plan(arguments: argparse.Namespace) -> SimulationPlan:
     )
 
 
+def default_world(workload: Workload | RobotTimeWorkload) -> World:
+    """Return the world that the figures of a workload are of."""
+    return robot_time.WORLD if isinstance(workload, RobotTimeWorkload) else World()
+
+
 def seeds(arguments: argparse.Namespace) -> tuple[int, ...]:
     """Return the seed of each round."""
     return tuple(range(arguments.seed, arguments.seed + arguments.rounds))
 
 
-def _settings(name: str, calibration: Calibration, pairs: Sequence[str]) -> PolicySettings:
+def settings_of(name: str, calibration: Calibration, pairs: Sequence[str]) -> PolicySettings:
+    """
+    Return the settings of a scheduling policy with changes, ``KEY=VALUE`` each.
+
+    :raises ConfigError: if one of them does not fit
+    """
     defaults = policy_settings(name, calibration)
     if len({pair.partition('=')[0] for pair in pairs}) < len(pairs):
         raise ConfigError(f'--set {" ".join(pairs)}: a key stands there twice')

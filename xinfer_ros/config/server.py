@@ -65,7 +65,10 @@ class ServerConfig:
     )
     scheduling_policy: str = setting(
         'foresight', 'scheduling policy; the others are there to compare',
-        choices=('foresight', 'foresight_shed', 'xinfer', 'slack_gate', 'edf', 'fifo'),
+        choices=(
+            'foresight', 'foresight_shed', 'xinfer', 'slack_gate', 'edf', 'fifo', 'serial',
+            'dynamic_batch', 'robion', 'round_robin', 'armory_edf', 'lookahead',
+        ),
     )  # fmt: skip
     policy_settings: tuple[str, ...] = setting(
         (), 'settings of the scheduling policy, KEY=VALUE each; `xinfer settings POLICY` has them'

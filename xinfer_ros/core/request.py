@@ -70,6 +70,23 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueSight:
+    """
+    What an observation says of the action queue of its robot.
+
+    :param executed_steps: rows that the robot has consumed since its session began [steps]
+    :param leftover_steps: rows that it may still execute [steps]
+    :param horizon_steps: rows that a fresh chunk is good for, 0 if that is not known [steps]
+    :param spacing_ns: of its rows, 0 if that is not known [ns]
+    """
+
+    executed_steps: int
+    leftover_steps: int
+    horizon_steps: int
+    spacing_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
     """
     One dispatch: one stage of one or more requests, non-preemptive once issued.

@@ -77,6 +77,7 @@ class EngineLife:
         # of the device against its calibration, as the last beat said
         self.slowdown = 1.0
         self.correction = (1.0, 1.0, 1.0)
+        self.mirror_error = 0.0
         self._link = link
         self._free = list(range(slots.num_slots))
 
@@ -278,6 +279,7 @@ class EngineWatch:
                 events.engine_record(life, received)
             elif isinstance(received, Beat):
                 life.slowdown, life.correction = received.slowdown, received.correction
+                life.mirror_error = received.mirror_error
                 if watch.has_changed(received.oldest_unit_ns):
                     log.error('a unit %s', 'hangs' if watch.hangs else 'has ended after all')
                     events.engine_hangs(life, watch.hangs)

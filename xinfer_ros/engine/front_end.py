@@ -19,7 +19,7 @@ from xinfer_ros.engine.preparation import (
     OverlappedPreparation,
     Preparation,
 )
-from xinfer_ros.engine.records import Announce, Cancel, Done, Dropped, SetBudget, Submit
+from xinfer_ros.engine.records import Cancel, Done, Dropped, SetBudget, Submit
 from xinfer_ros.engine.robots import Registration, Robot, RobotRegister
 from xinfer_ros.engine.serving import Serving
 from xinfer_ros.engine.slot_writer import write_slot
@@ -153,12 +153,7 @@ class FrontEnd:
         except Rejected as refusal:
             self.refuse(robot, observation, refusal, arrival_ns)
             return
-        budget_ns, period_ns = observation.budget_ns, observation.minimum_period_ns
-        life.send(  # before it is prepared: the scheduler foresees it
-            Announce(
-                robot=robot.number, arrival_ns=arrival_ns, budget_ns=budget_ns, period_ns=period_ns
-            )
-        )
+        life.send(pending.announcement())  # before it is prepared: the scheduler foresees it
         if superseded is not None:
             self._cancel(superseded, Reason.SUPERSEDED, f'by request {observation.request_id}')
         self._preparation.add(pending)

@@ -59,6 +59,7 @@ class Lane:
     :param ended: called in a worker's thread when a unit is complete; must not block
     :param workers: units at once
     :param classify: what an error says of the device
+    :param begin: called once in every worker's thread, before its first unit
     """
 
     def __init__(
@@ -70,7 +71,9 @@ class Lane:
         *,
         workers: int = 1,
         classify: Classify = lambda error: Fault.MODEL,
+        begin: Callable[[Stage], None] = lambda stage: None,
     ) -> None:
+        self._begin = begin
         self._stage, self._model, self._clock, self._ended = stage, model, clock, ended
         self._classify = classify
         self._units: queue.SimpleQueue[tuple[Unit, tuple[int, ...]] | None] = queue.SimpleQueue()
@@ -99,6 +102,7 @@ class Lane:
             thread.join()
 
     def _work(self, worker: int) -> None:
+        self._begin(self._stage)
         while (work := self._units.get()) is not None:
             unit, state_ids = work
             slot_ids = tuple(request.slot for request in unit.requests)

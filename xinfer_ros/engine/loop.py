@@ -26,6 +26,7 @@ class LoopSettings:
     :param stages: those that the model has
     :param unit_timeout_ns: time after which a unit is given up, and the process with it [ns]
     :param classify: what an error of a unit says of the device
+    :param begin: called once in the thread of every worker
     :param recorder: takes down every unit, None if nobody wants to know
     """
 
@@ -34,6 +35,7 @@ class LoopSettings:
     stages: tuple[Stage, ...] = tuple(Stage)
     unit_timeout_ns: int = 10_000_000_000
     classify: Classify = lambda error: Fault.MODEL
+    begin: Callable[[Stage], None] = lambda stage: None
     recorder: Recorder | None = None
 
 
@@ -67,6 +69,7 @@ class EngineLoop:
                 self._events.put,
                 workers=settings.workers[stage],
                 classify=settings.classify,
+                begin=settings.begin,
             )
             for stage in settings.stages
         }

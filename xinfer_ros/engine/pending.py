@@ -6,8 +6,9 @@ import threading
 from dataclasses import dataclass, replace
 
 from xinfer_ros.core.observation import Observation
-from xinfer_ros.core.request import Request
+from xinfer_ros.core.request import QueueSight, Request
 from xinfer_ros.engine.engine_life import EngineLife
+from xinfer_ros.engine.records import Announce
 from xinfer_ros.engine.robots import Robot
 
 
@@ -34,6 +35,22 @@ class Pending:
     decode_ns: int = 0
     submitted: bool = False
     answered: bool = False
+
+    def announcement(self) -> Announce:
+        """Return what the scheduler is told on arrival."""
+        observation, contract = self.observation, self.life.contract
+        return Announce(
+            robot=self.robot.number,
+            arrival_ns=self.arrival_ns,
+            budget_ns=observation.budget_ns,
+            period_ns=observation.minimum_period_ns,
+            sight=QueueSight(
+                executed_steps=observation.executed_steps,
+                leftover_steps=len(observation.leftover),
+                horizon_steps=self.robot.registration.horizon or contract.horizon,
+                spacing_ns=observation.keyframe_spacing_ns,
+            ),
+        )
 
     def request(self, reserved_ns: int) -> Request:
         """

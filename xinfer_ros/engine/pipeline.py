@@ -2,7 +2,7 @@
 """What the engine does about each event: records in, units to the lanes, results out."""
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -89,6 +89,7 @@ class Pipeline:
         self._unit_timeout_ns = unit_timeout_ns
         self._spent: dict[int, _Spent] = {}
         self._issued_ns: dict[int, int] = {}
+        self._refused: dict[int, Rejected] = {}  # by key, until they leave
         self._tick_ns: int | None = None
         self._beat_ns = 0
         # in a row, of each stage: a good unit of another stage says nothing of this one
@@ -131,6 +132,7 @@ class Pipeline:
                 oldest_unit_ns=oldest_ns,
                 slowdown=self._scheduler.slowdown,
                 correction=correction,
+                mirror_error=self._scheduler.mirror_error,
             )
         )
         if oldest_ns > self._unit_timeout_ns:
@@ -141,6 +143,8 @@ class Pipeline:
         again = True
         while again:  # the end of a unit that takes no time may let others start
             again = False
+            finished, dropped = self._scheduler.release(now_ns)
+            self._leave(finished, dropped)
             for unit in self._scheduler.dispatch(now_ns):
                 state_ids = tuple(
                     self._states.start(request.key, unit.stage) for request in unit.requests
@@ -162,6 +166,8 @@ class Pipeline:
                 self._scheduler.announce(
                     event.robot, event.arrival_ns, event.budget_ns, event.period_ns, now_ns
                 )
+                if event.sight is not None:
+                    self._scheduler.observe(event.robot, event.sight, now_ns)
             case Submit():
                 self._spent[event.request.key] = _Spent(ready_ns=now_ns)
                 self._scheduler.submit(event.request, now_ns)
@@ -192,7 +198,7 @@ class Pipeline:
 
     def _completed(self, end: UnitEnd, now_ns: int) -> None:
         """Let the members of a unit go on, but for those that were refused."""
-        unit, refused = end.unit, {}
+        unit = end.unit
         for request in unit.requests:
             spent = self._spent[request.key]
             spent.queue_ns += end.started_ns - spent.ready_ns
@@ -200,10 +206,14 @@ class Pipeline:
             spent.ready_ns = end.ended_ns
             self._states.end(request.key, unit.stage)
             if request.slot in end.refused:
-                refused[request.key] = end.refused[request.slot]
-        finished, dropped = self._scheduler.complete(unit, now_ns, refused)
+                self._refused[request.key] = end.refused[request.slot]
+        finished, dropped = self._scheduler.complete(unit, now_ns, self._refused)
+        self._leave(finished, dropped)
+
+    def _leave(self, finished: Sequence[Finished], dropped: Sequence[Request]) -> None:
+        """Send what has ended to the front end."""
         for request in dropped:
-            refusal = refused.get(request.key)
+            refusal = self._refused.pop(request.key, None)
             if refusal is None:
                 self._drop(request, Reason.SUPERSEDED, '')
             else:

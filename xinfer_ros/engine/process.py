@@ -16,6 +16,7 @@ from xinfer_ros.core.clock import MonotonicClock, today
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
 from xinfer_ros.engine.calibrate_check import check_calibration
+from xinfer_ros.engine.division import Division
 from xinfer_ros.engine.health import EngineFailure, ExitCode, Fault
 from xinfer_ros.engine.loop import EngineLoop, LoopSettings
 from xinfer_ros.engine.pipeline import Event
@@ -30,6 +31,7 @@ from xinfer_ros.engine.records import (
 from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.models.device_error import classify
+from xinfer_ros.models.machine import is_cpu, use_threads_here
 from xinfer_ros.models.registry import make_model, preload
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.run_record import RunFacts, RunRecorder
@@ -68,6 +70,13 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
         with sending:
             link.send(encode(record))
 
+    division = Division.of(
+        settings.context_share(device),
+        on_cpu=is_cpu(settings.config.device),
+        cores=len(os.sched_getaffinity(0)),
+    )
+    if division.words:
+        log.info('%s', division.words)
     recorder = _recorder(settings.config, device, model.contract)
     lanes = LoopSettings(
         num_states=plan.num_states,
@@ -75,6 +84,7 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
         stages=model.contract.stages,
         unit_timeout_ns=round(settings.config.unit_timeout_s * 1e9),
         classify=lambda error: Fault(classify(error)),
+        begin=division.beginner(use_threads_here),
         recorder=recorder,
     )
     loop = EngineLoop(scheduler, model, MonotonicClock(), send, lanes, events)

@@ -6,7 +6,7 @@ import json
 from typing import Any, get_args
 
 from xinfer_ros.core.contract import CameraSpec, ModelContract
-from xinfer_ros.core.request import Request
+from xinfer_ros.core.request import QueueSight, Request
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import Reason
 
@@ -40,12 +40,14 @@ class Announce:
     :param arrival_ns: ``a``, on the server's monotonic clock [ns]
     :param budget_ns: response budget ``b`` [ns]
     :param period_ns: ``TE``, least time between two requests of the robot [ns]
+    :param sight: what it says of the robot's action queue, None if nothing
     """
 
     robot: int
     arrival_ns: int
     budget_ns: int
     period_ns: int
+    sight: QueueSight | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +97,13 @@ class Beat:
     :param oldest_unit_ns: how long the oldest unit has been in execution [ns]
     :param slowdown: work that units turn out to hold over the calibration's
     :param correction: the same for each stage
+    :param mirror_error: mean error of the executed steps that were foreseen of robots [steps]
     """
 
     oldest_unit_ns: int
     slowdown: float
     correction: tuple[float, float, float]
+    mirror_error: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +141,8 @@ def decode(packet: bytes) -> Record:
         model['joint_names'] = tuple(model['joint_names'])
         model['stages'] = tuple(Stage(stage) for stage in model['stages'])
         fields['model'] = ModelContract(**model)
+    if kind is Announce and fields['sight'] is not None:
+        fields['sight'] = QueueSight(**fields['sight'])
     if kind is Beat:
         fields['correction'] = tuple(fields['correction'])
     if kind is Submit:

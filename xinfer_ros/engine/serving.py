@@ -78,6 +78,7 @@ class Serving:
             max_robots=max_robots,
             engine_pid=self._life.pid if self._life is not None else 0,
             correction=self._life.correction if self._life is not None else (1.0, 1.0, 1.0),
+            mirror_error=self._life.mirror_error if self._life is not None else 0.0,
         )
 
     def _shown_phase(self) -> ServerPhase:

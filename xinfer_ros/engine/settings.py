@@ -18,7 +18,9 @@ from xinfer_ros.predict.matching import serving_calibration
 from xinfer_ros.predict.run_record import check_run_file
 from xinfer_ros.sched.registry import make_scheduler
 from xinfer_ros.sched.scheduler import Scheduler
-from xinfer_ros.sched.settings import POLICIES
+from xinfer_ros.sched.settings import POLICIES, policy_settings
+from xinfer_ros.sched.settings_base import PolicySettings
+from xinfer_ros.sched.settings_group import RobionSettings
 from xinfer_ros.setting import changes
 
 SPARE_SLOTS = 4  # for requests that were superseded while they ran
@@ -122,6 +124,21 @@ class EngineSettings:
             round_barrier=self.config.round_barrier,
             **self.policy_changes(device),
         )
+
+    def policy(self, device: Calibration) -> PolicySettings:
+        """
+        Return the settings of the scheduling policy.
+
+        :raises ConfigError: if the policy has no such setting
+        """
+        return policy_settings(
+            self.config.scheduling_policy, device, **self.policy_changes(device)
+        )
+
+    def context_share(self, device: Calibration) -> float:
+        """Return the share of the device that the policy wants for Context, 0: undivided."""
+        policy = self.policy(device)
+        return policy.context_share if isinstance(policy, RobionSettings) else 0.0
 
     def hung_ns(self, device: Calibration) -> int:
         """

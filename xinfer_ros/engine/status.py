@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from xinfer_ros.config import ServerConfig
+from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.errors import Reason
 from xinfer_ros.predict.calibration import Calibration
-from xinfer_ros.sched.settings import POLICIES
 
 
 class ServerPhase(IntEnum):
@@ -28,6 +28,8 @@ class ServerStatus:
 
     :param correction: work that units of each stage turn out to hold over the calibration's; in
         the diagnostics
+    :param mirror_error: mean error of the executed steps that were foreseen of robots; in the
+        diagnostics [steps]
     """
 
     epoch: int
@@ -37,6 +39,7 @@ class ServerStatus:
     max_robots: int
     engine_pid: int
     correction: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    mirror_error: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +64,8 @@ class FrontEndSettings:
         cls, config: ServerConfig, first_epoch: int, calibration: Calibration
     ) -> 'FrontEndSettings':
         """Return the front end's part of the server's settings, in integer nanoseconds."""
-        batches = POLICIES[config.scheduling_policy].batches
-        per_ms = calibration.batched_per_ms if batches else calibration.saturated_per_ms
-        capacity_per_s = config.admission_share * per_ms * 1e3
+        policy = EngineSettings(config).policy(calibration)
+        capacity_per_s = config.admission_share * policy.capacity_per_ms(calibration) * 1e3
         return cls(
             max_robots=config.max_robots,
             lease_ns=round(config.lease_s * 1e9),

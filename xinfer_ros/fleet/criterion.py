@@ -11,7 +11,11 @@ from xinfer_ros.sim.metrics import RoundMetrics
 ATTAINMENT = 0.95
 FAR_LATE = 0.005
 MIN_RATE_SHARE = 0.9
-KNOWN = 'known: paper, strict, attainment:SHARE as attainment:0.9, p50:MS as p50:150'
+STARVATION = 0.05
+KNOWN = (
+    'known: paper, strict, attainment:SHARE as attainment:0.9, p50:MS as p50:150, '
+    'starved:SHARE as starved:0.05'
+)
 ABOUT = (
     ('paper', 'at least 95 % of the responses within their budget, in every round'),
     (
@@ -21,6 +25,7 @@ ABOUT = (
     ),
     ('attainment:SHARE', 'that share of the responses within their budget, in every round'),
     ('p50:MS', 'a median latency of at most so many ms in every round'),
+    ('starved:SHARE', 'robots, of each tier, without a row at most that share of the time'),
 )
 
 
@@ -34,6 +39,7 @@ class Criterion:
     :param far_late: largest share of responses later than twice their budget
     :param min_rate_share: least update rate of a robot over the mean
     :param p50_ms: largest median latency [ms]
+    :param starvation: largest share of time without anything to execute, of the worst tier
     """
 
     name: str
@@ -42,6 +48,7 @@ class Criterion:
     far_late: float | None = None
     min_rate_share: float | None = None
     p50_ms: float | None = None
+    starvation: float | None = None
 
     def passes(self, rounds: Sequence[RoundRecord | RoundMetrics]) -> bool:
         """Return whether every round meets it."""
@@ -71,7 +78,35 @@ class Criterion:
             )
         if self.p50_ms is not None and p50_ms > self.p50_ms:
             found.append(f'median latency {p50_ms:.0f} ms, {self.p50_ms:g} ms is allowed')
+        starvation = max(_starvation(r) for r in rounds)
+        if self.starvation is not None and starvation > self.starvation:
+            found.append(
+                f'{100 * starvation:.1f} % of the time starved, '
+                f'{100 * self.starvation:g} % is allowed'
+            )
         return found
+
+    def margin(self, rounds: Sequence[RoundRecord | RoundMetrics]) -> float:
+        """Return by how much the worst round meets it, as a share; below 0 if it does not."""
+        worst = (
+            (self.attainment, min(r.attainment for r in rounds)),
+            (self.class_attainment, min(r.least_class_attainment for r in rounds)),
+            (self.min_rate_share, min(r.min_rate_share for r in rounds)),
+        )
+        margins = [value - limit for limit, value in worst if limit is not None]
+        most = (
+            (self.far_late, max(r.far_late for r in rounds)),
+            (self.starvation, max(_starvation(r) for r in rounds)),
+        )
+        margins += [limit - value for limit, value in most if limit is not None]
+        if self.p50_ms is not None:
+            margins.append(1.0 - max(r.p50_ms for r in rounds) / self.p50_ms)
+        return min(margins)
+
+
+def _starvation(found: RoundRecord | RoundMetrics) -> float:
+    tiers = (found.starvation, found.fast_starvation, found.slow_starvation)
+    return max(share for share in tiers if share is not None)
 
 
 PAPER = Criterion(name='paper', attainment=ATTAINMENT)
@@ -106,4 +141,8 @@ def parse_criterion(text: str) -> Criterion:
         if not 0.0 < value <= 60_000.0:
             raise ConfigError(f'criterion {text}: a latency from 0 to 60000 ms is needed, as 150')
         return Criterion(name=text, p50_ms=value)
+    if kind == 'starved':
+        if not 0.0 < value < 1.0:
+            raise ConfigError(f'criterion {text}: a share from 0 to 1 is needed, as 0.05')
+        return Criterion(name=text, starvation=value)
     raise ConfigError(f'criterion {text} is not known; {KNOWN}')

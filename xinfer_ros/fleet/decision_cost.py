@@ -3,19 +3,20 @@
 
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.errors import ConfigError, XinferError
+from xinfer_ros.fleet.recording_core import Call, RecordingCore
 from xinfer_ros.fleet.records import DecisionCostRecord
 from xinfer_ros.predict.calibration import Calibration
-from xinfer_ros.sched.core import DecisionTuple, SchedulerCore
+from xinfer_ros.sched.core import SchedulerCore
 from xinfer_ros.sched.native import native_core
 from xinfer_ros.sched.reference.core import reference_core
-from xinfer_ros.sched.settings import PolicySettings
-from xinfer_ros.sim.kernel import simulate_reference
+from xinfer_ros.sched.settings_base import PolicySettings
+from xinfer_ros.sim.reference import simulate_reference
 from xinfer_ros.sim.scenario import Round, draw_scenario
 from xinfer_ros.sim.workload import make_workload
 
@@ -31,127 +32,6 @@ PERIOD_MS_PER_ROBOT = 12.5
 # The readable core takes its time: fewer passes of it are timed, and it is not repeated for ever
 MAX_PASSES = {'native': 100_000, 'reference': 500}
 PATIENCE_S = 30.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """
-    One call of a core.
-
-    :param name: of the method
-    :param positional: its positional arguments
-    :param named: its keyword arguments
-    :param waits: whether a request was waiting: such a ``dispatch`` is timed
-    :param units: numbers of the units that it started
-    """
-
-    name: str
-    positional: tuple[int, ...] = ()
-    named: dict[str, int] = field(default_factory=dict)
-    waits: bool = False
-    units: tuple[int, ...] = ()
-
-
-class RecordingCore:
-    """A scheduler core that hands every call on to another, and keeps it."""
-
-    def __init__(self, core: SchedulerCore) -> None:
-        self._core = core
-        self._waiting: set[int] = set()
-        self._members: dict[int, tuple[int, ...]] = {}
-        self.calls: list[Call] = []
-
-    def announce(
-        self, *, now_ns: int, robot: int, arrival_ns: int, budget_ns: int, period_ns: int
-    ) -> None:
-        """Take in that a request has arrived and is prepared on the CPU."""
-        named = {
-            'now_ns': now_ns,
-            'robot': robot,
-            'arrival_ns': arrival_ns,
-            'budget_ns': budget_ns,
-            'period_ns': period_ns,
-        }
-        self.calls.append(Call(name='announce', named=named))
-        self._core.announce(**named)
-
-    def submit(
-        self,
-        *,
-        now_ns: int,
-        key: int,
-        robot: int,
-        arrival_ns: int,
-        budget_ns: int,
-        reserved_ns: int,
-        period_ns: int,
-    ) -> None:
-        """Take in a request that can start."""
-        named = {
-            'now_ns': now_ns,
-            'key': key,
-            'robot': robot,
-            'arrival_ns': arrival_ns,
-            'budget_ns': budget_ns,
-            'reserved_ns': reserved_ns,
-            'period_ns': period_ns,
-        }
-        self.calls.append(Call(name='submit', named=named))
-        self._waiting.add(key)
-        self._core.submit(**named)
-
-    def dispatch(self, now_ns: int) -> Sequence[tuple[int, int, Sequence[int]]]:
-        """Return the units that start now."""
-        waits = bool(self._waiting)
-        units = self._core.dispatch(now_ns)
-        numbers = tuple(number for number, _, _ in units)
-        self.calls.append(Call(name='dispatch', positional=(now_ns,), waits=waits, units=numbers))
-        for number, _, keys in units:
-            self._members[number] = tuple(keys)
-            self._waiting.difference_update(keys)
-        return units
-
-    def complete(self, now_ns: int, number: int) -> Sequence[int]:
-        """Take in the end of a unit."""
-        self.calls.append(Call(name='complete', positional=(now_ns, number)))
-        finished = self._core.complete(now_ns, number)
-        self._waiting.update(set(self._members.pop(number)).difference(finished))
-        return finished
-
-    def pace_ns(self, robot: int) -> int:
-        """Return how long after its last arrival a robot should ask again."""
-        self.calls.append(Call(name='pace_ns', positional=(robot,)))
-        return self._core.pace_ns(robot)
-
-    def cancel(self, now_ns: int, key: int) -> bool:
-        """Take a waiting request out."""
-        self.calls.append(Call(name='cancel', positional=(now_ns, key)))
-        self._waiting.discard(key)
-        return self._core.cancel(now_ns, key)
-
-    def withdraw(self, now_ns: int, number: int) -> None:
-        """Take in the failure of a unit."""
-        self.calls.append(Call(name='withdraw', positional=(now_ns, number)))
-        self._members.pop(number)
-        self._core.withdraw(now_ns, number)
-
-    def set_budget(self, key: int, budget_ns: int) -> None:
-        """Change the response budget of a live request."""
-        self.calls.append(Call(name='set_budget', positional=(key, budget_ns)))
-        self._core.set_budget(key, budget_ns)
-
-    @property
-    def correction(self) -> Sequence[float]:
-        """Return the work that units turn out to hold, over the calibration's."""
-        return self._core.correction
-
-    def keep_log(self, keep: bool) -> None:
-        """Choose whether decisions are kept; that is no call to replay."""
-        self._core.keep_log(keep)
-
-    def take_decisions(self) -> Sequence[DecisionTuple]:
-        """Return the decisions kept since the last call."""
-        return self._core.take_decisions()
 
 
 def replay(

@@ -8,7 +8,7 @@ from itertools import islice
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.fleet.rounds import RoundTask
 from xinfer_ros.sched.decision import Decision, Verdict
-from xinfer_ros.sim.scenario import Scenario, draw_scenario
+from xinfer_ros.sim.scenario import Scenario
 from xinfer_ros.sim.simulation import simulate
 
 
@@ -24,14 +24,7 @@ def explanations(task: RoundTask, count: int, at_s: float | None = None) -> list
         raise ConfigError(
             f'decisions from {from_s:g} s on: the round ends at {task.round.end_s:g} s'
         )
-    scenario = draw_scenario(
-        task.workload_of_robots,
-        task.robots,
-        task.calibration,
-        seed=task.seed,
-        world=task.world,
-        round=task.round,
-    )
+    scenario = task.scenario()
     result = simulate(scenario, task.calibration, task.settings, keep_decisions=True)
     zero_ms = _first_arrival_ms(scenario)
     decisions = (

@@ -22,8 +22,25 @@ _STYLES = {
     'xinfer': ('#b5332e', 'o', '-'),
     'foresight': ('#1b7a3d', 'D', '-'),
     'foresight_shed': ('#6a3d9a', 'P', '--'),
+    'serial': ('#4d4d4d', 'x', '-'),
+    'dynamic_batch': ('#8c564b', 'h', '-'),
+    'robion': ('#e377c2', '*', '-'),
+    'round_robin': ('#17becf', '<', '-'),
+    'armory_edf': ('#bcbd22', '>', '-'),
+    'lookahead': ('#ff7f0e', 'p', '-'),
 }
 _OTHER = ('#444444', '.', '-')
+
+
+def style(policy: str) -> tuple[str, str, str]:
+    """
+    Return colour, mark and line of a scheduling policy.
+
+    :param policy: its name; a variant, ``NAME:...``, looks like its policy with a broken line
+    """
+    name, _, variant = policy.partition(':')
+    colour, mark, line = _STYLES.get(name, _OTHER)
+    return colour, mark, '--' if variant else line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +81,7 @@ def line_plot(
     """
     figure, axes = _figure(title, x_label, y_label)
     for curve in curves:
-        colour, mark, line = _STYLES.get(curve.style, _OTHER)
+        colour, mark, line = style(curve.style)
         places = sorted(curve.points)
         values = [np.asarray(curve.points[place]) for place in places]
         axes.plot(
@@ -147,7 +164,7 @@ def latency_plot(path: Path, *, title: str, latencies: Sequence[Latencies]) -> N
         for each in latencies:
             if each.budget_ms == budget:
                 shares = np.linspace(0.0, 100.0, len(each.quantiles_ms))
-                colour, _, line = _STYLES.get(each.style, _OTHER)
+                colour, _, line = style(each.style)
                 axes.plot(
                     each.quantiles_ms,
                     shares,

@@ -46,6 +46,12 @@ class RoundRecord:
     mean_rate_hz: float
     responses: int
     real_time_factor: float
+    starvation: float
+    fairness: float
+    fast_starvation: float | None
+    slow_starvation: float | None
+    steps_per_device_s: float | None
+    mirror_error_steps: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +105,6 @@ class DecisionCostRecord:
     period_ms: float
 
 
-Record = RoundRecord | ErcRecord | DecisionCostRecord
-
-
 def output_file(path: Path, suffix: str) -> Path:
     """
     Return a path that can be written, checked before anything is computed.
@@ -128,7 +131,7 @@ def output_files(json_file: Path | None, plot_file: Path | None) -> None:
             output_file(path, suffix)
 
 
-def write_records(path: Path, records: Sequence[Record]) -> None:
+def write_records(path: Path, records: 'Sequence[DataclassInstance]') -> None:
     """
     Write records as a JSON list of flat objects.
 

@@ -8,14 +8,17 @@ from xinfer_ros.fleet.criterion import PAPER, STRICT
 from xinfer_ros.fleet.erc import ErcSearch, find_ercs
 from xinfer_ros.fleet.paper_tables import ABLATIONS, FleetCase, PaperTables
 from xinfer_ros.fleet.records import ErcRecord, RoundRecord
+from xinfer_ros.fleet.round_cache import RoundCache
 from xinfer_ros.fleet.rounds import RoundPool, RoundResult, RoundTask
 from xinfer_ros.predict.calibration import Calibration
-from xinfer_ros.sched.settings import POLICIES, policy_settings
+from xinfer_ros.sched.settings import policy_settings
 from xinfer_ros.sim.scenario import Round
 from xinfer_ros.sim.workload import make_workload
 from xinfer_ros.sim.world import World
 
 FULL = 'xinfer'
+# those of the paper, and ours
+POLICIES = ('fifo', 'edf', 'slack_gate', FULL, 'foresight', 'foresight_shed')
 MAX_ROBOTS = 32
 Wanted = tuple[FleetCase, str]
 
@@ -78,10 +81,8 @@ class Reproducer:
         starting: Callable[[int], None],
         done: Callable[[RoundResult], None],
     ) -> None:
-        self._pool, self._calibration, self._round = pool, calibration, round
-        self._seeds = tuple(seeds)
-        self._starting, self._done = starting, done
-        self._rounds: dict[Wanted, list[RoundRecord]] = {}
+        self._calibration, self._round, self._seeds = calibration, round, tuple(seeds)
+        self._cache: RoundCache[Wanted] = RoundCache(pool, starting, done)
         self._audited: set[Wanted] = set()
 
     def run(self, paper: PaperTables, max_robots: int = MAX_ROBOTS) -> Reproduction:
@@ -92,7 +93,7 @@ class Reproducer:
         self.simulate(wanted_for(paper))
         return Reproduction(
             ercs=self._ercs(paper, max_robots),
-            rounds=self._rounds,
+            rounds=self._cache.rounds,
             calibration=self._calibration.name,
             round=self._round,
             seeds=self._seeds,
@@ -100,12 +101,10 @@ class Reproducer:
 
     def simulate(self, wanted: Iterable[Wanted]) -> None:
         """Simulate what has not been yet."""
-        new = [want for want in dict.fromkeys(wanted) if want not in self._rounds]
-        tasks = [self._task(want, number) for want in new for number in range(len(self._seeds))]
-        self._starting(len(tasks))
-        results = iter(self._pool.run(tasks, self._done))
-        for want in new:
-            self._rounds[want] = [next(results).record for _ in self._seeds]
+        self._cache.run(list(dict.fromkeys(wanted)), self._tasks)
+
+    def _tasks(self, want: Wanted) -> list[RoundTask]:
+        return [self._task(want, number) for number in range(len(self._seeds))]
 
     def _task(self, want: Wanted, number: int) -> RoundTask:
         case, variant = want
@@ -139,8 +138,7 @@ class Reproducer:
                 (FleetCase(workload=workload, robots=robots), policy)
                 for (workload, policy, _), robots in wave
             ]
-            self.simulate(wanted)
-            return [self._rounds[want] for want in wanted]
+            return self._cache.run(wanted, self._tasks)
 
         return find_ercs(searches, simulate, lambda *_: None)
 

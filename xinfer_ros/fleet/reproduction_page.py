@@ -9,8 +9,7 @@ from xinfer_ros.errors import ConfigError
 from xinfer_ros.fleet.paper_tables import ABLATIONS, TITLE_OF, FleetCase, PaperTables
 from xinfer_ros.fleet.plots import Curve, bar_plot, line_plot
 from xinfer_ros.fleet.report_table import ReportTable
-from xinfer_ros.fleet.reproduction import FULL, Reproduction
-from xinfer_ros.sched.settings import POLICIES
+from xinfer_ros.fleet.reproduction import FULL, POLICIES, Reproduction
 
 PAGE = 'reproduction'
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from xinfer_ros.fleet.claims import Claim, claims
 from xinfer_ros.fleet.paper_tables import ABLATIONS, TITLE_OF, FleetCase, PaperTables
 from xinfer_ros.fleet.report_table import ReportTable, beside
-from xinfer_ros.fleet.reproduction import FULL, Reproduction
-from xinfer_ros.sched.settings import POLICIES
+from xinfer_ros.fleet.reproduction import FULL, POLICIES, Reproduction
 
 CELL = 'A cell is: published→simulated, difference.'
 

@@ -11,9 +11,10 @@ from xinfer_ros.fleet.records import RoundRecord
 from xinfer_ros.fleet.task_pool import TaskPool
 from xinfer_ros.predict.audit import audit
 from xinfer_ros.predict.calibration import Calibration
-from xinfer_ros.sched.settings import PolicySettings
+from xinfer_ros.sched.settings_base import PolicySettings
 from xinfer_ros.sim.metrics import BUDGET, RECEIVED, SENT, Responses
-from xinfer_ros.sim.scenario import Round, draw_scenario
+from xinfer_ros.sim.robot_time import RobotTimeWorkload, draw_robot_time
+from xinfer_ros.sim.scenario import Round, Scenario, draw_scenario
 from xinfer_ros.sim.simulation import SimulationResult, simulate
 from xinfer_ros.sim.workload import Workload
 from xinfer_ros.sim.world import World
@@ -35,7 +36,7 @@ class RoundTask:
 
     policy: str
     settings: PolicySettings
-    workload: Workload
+    workload: Workload | RobotTimeWorkload
     robots: int
     number: int
     seed: int
@@ -53,10 +54,25 @@ class RoundTask:
                 'once: take fewer robots, a shorter round or a longer period'
             )
 
-    @property
-    def workload_of_robots(self) -> Workload:
-        """Return the workload with as many robots as asked for, whatever its own number is."""
-        return replace(self.workload, robots=None)
+    def scenario(self) -> Scenario:
+        """Return the round with as many robots as asked for, whatever the workload's number is."""
+        if isinstance(self.workload, RobotTimeWorkload):
+            return draw_robot_time(
+                self.workload,
+                self.robots,
+                self.calibration,
+                seed=self.seed,
+                world=self.world,
+                round=self.round,
+            )
+        return draw_scenario(
+            replace(self.workload, robots=None),
+            self.robots,
+            self.calibration,
+            seed=self.seed,
+            world=self.world,
+            round=self.round,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,14 +102,7 @@ def run_round(task: RoundTask) -> RoundResult:
     :raises ConfigError: if the round is too short for any response
     """
     calibration, clock = task.calibration, MonotonicClock()
-    scenario = draw_scenario(
-        task.workload_of_robots,
-        task.robots,
-        calibration,
-        seed=task.seed,
-        world=task.world,
-        round=task.round,
-    )
+    scenario = task.scenario()
     begin_ns = clock.now_ns()
     result = simulate(scenario, calibration, task.settings, keep_transitions=task.audited)
     wall_s = max(clock.now_ns() - begin_ns, 1) / 1e9

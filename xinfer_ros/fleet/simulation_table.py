@@ -9,6 +9,8 @@ from xinfer_ros.fleet.report_table import ReportTable
 _SHARES = (('attainment', 'on time %'), ('tight_attainment', 'tight %'))
 _MEANS = (
     ('goodput', 'goodput 1/s', 1.0, 1),
+    ('starvation', 'starved %', 100.0, 1),
+    ('fairness', 'fair', 1.0, 3),
     ('wide_mean_ms', 'wide ms', 1.0, 0),
     ('p50_ms', 'P50 ms', 1.0, 0),
     ('p99_ms', 'P99 ms', 1.0, 0),
@@ -17,10 +19,12 @@ _MEANS = (
     ('min_rate_hz', 'slowest Hz', 1.0, 2),
     ('mae_ms', 'MAE ms', 1.0, 1),
 )
+_ONE_FLEET = ('p50_ms', 'mae_ms')  # there is no room for them beside policy and robots
 _NOTE = (
-    'on time: responses within their budget; tight, wide: smallest and largest budget; 2x late: '
-    'later than twice the budget; slowest: update rate of the slowest robot; MAE: of predicted '
-    'stage times. foresight paces robots with time to spare: fewer requests, not fewer in time.'
+    'on time: responses within their budget; starved: time without anything to execute; fair: '
+    "Jain's index of update rates; tight, wide: smallest and largest budget; 2x late: later than "
+    'twice the budget; slowest: update rate of the slowest robot; MAE: of predicted stage times. '
+    'foresight paces robots with time to spare: fewer requests, not fewer in time.'
 )
 
 
@@ -29,7 +33,7 @@ def rounds_table(title: str, records: Sequence[RoundRecord]) -> ReportTable:
     fleets: dict[tuple[str, int], list[RoundRecord]] = {}
     for record in records:
         fleets.setdefault((record.policy, record.robots), []).append(record)
-    shares, means = [name for _, name in _SHARES], [name for _, name, _, _ in _MEANS]
+    shares, means = [name for _, name in _SHARES], [mean[1] for mean in _MEANS]
     if len(fleets) == 1:
         first = records[0]
         rows = [(str(r.round), *_cells([r])) for r in records]
@@ -43,7 +47,7 @@ def rounds_table(title: str, records: Sequence[RoundRecord]) -> ReportTable:
         )
     return ReportTable(
         title=title,
-        columns=('policy', 'robots', shares[0], 'worst %', shares[1], *means),
+        columns=('policy', 'robots', shares[0], 'worst %', shares[1], *(m[1] for m in _several())),
         rows=tuple(
             (policy, str(robots), *_cells(rounds, worst=True))
             for (policy, robots), rounds in fleets.items()
@@ -63,8 +67,15 @@ def _cells(rounds: Sequence[RoundRecord], worst: bool = False) -> list[str]:
         attainment,
         *([least] if worst else []),
         tight,
-        *(mean(name, factor, digits) for name, _, factor, digits in _MEANS),
+        *(
+            mean(name, factor, digits)
+            for name, _, factor, digits in (_several() if worst else _MEANS)
+        ),
     ]
+
+
+def _several() -> list[tuple[str, str, float, int]]:
+    return [mean for mean in _MEANS if mean[0] not in _ONE_FLEET]
 
 
 def erc_table(title: str, records: Sequence[ErcRecord]) -> ReportTable:
@@ -113,26 +124,25 @@ def cost_table(
 ) -> ReportTable:
     """Return costs, the published ones beside."""
     kinds = dict.fromkeys((r.policy, r.implementation) for r in records)
+    sizes = list(dict.fromkeys(r.robots for r in records))
     found = {(r.policy, r.implementation, r.robots): r for r in records}
 
     def cell(policy: str, implementation: str, robots: int) -> str:
         record = found.get((policy, implementation, robots))
         return f'{record.p50_us:.1f} / {record.p99_us:.1f}' if record else '–'
 
+    def of_paper(robots: int) -> str:
+        if robots not in published:
+            return '–'
+        return f'{published[robots][0]:g} / {published[robots][1]:g}'
+
     return ReportTable(
         title='Cost of a decision [us], median / 99 % quantile',
-        columns=(
-            'robots', 'published XInfer', *(f'{policy}, {made}' for policy, made in kinds),
-        ),
-        rows=tuple(
-            (
-                str(robots),
-                f'{published[robots][0]:g} / {published[robots][1]:g}'
-                if robots in published
-                else '–',
-                *(cell(policy, made, robots) for policy, made in kinds),
-            )
-            for robots in dict.fromkeys(r.robots for r in records)
+        columns=('policy', 'implementation', *(f'{robots} robots' for robots in sizes)),
+        left=('implementation',),
+        rows=(
+            ('xinfer', 'published', *map(of_paper, sizes)),
+            *((policy, made, *(cell(policy, made, n) for n in sizes)) for policy, made in kinds),
         ),
         note='A decision: refresh of the policy and its admission checks in a pass with at least '
         'one request waiting, replayed in order. Published on a Xeon 6530; here on this machine.',

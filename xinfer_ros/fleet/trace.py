@@ -7,6 +7,7 @@ from typing import Any
 
 from xinfer_ros.core.budget_sequence import load_budget_sequences
 from xinfer_ros.errors import ConfigError
+from xinfer_ros.sim.robot_time import ROBOT_TIME, RobotTimeWorkload
 from xinfer_ros.sim.workload import Workload, make_workload
 
 NEEDED = (
@@ -15,12 +16,14 @@ NEEDED = (
 )
 
 
-def load_workload(name: str) -> Workload:
+def load_workload(name: str) -> Workload | RobotTimeWorkload:
     """
-    Return a workload: by its name, ``constant:MS``, or ``trace:FILE``.
+    Return a workload: by its name, one in robot time too, ``constant:MS``, or ``trace:FILE``.
 
     :raises ConfigError: if there is none, or its file tells of no budgets
     """
+    if name in ROBOT_TIME:
+        return ROBOT_TIME[name]
     kind, _, file = name.partition(':')
     return make_workload(name, _traces_ms(Path(file)) if kind == 'trace' and file else ())
 

@@ -44,6 +44,14 @@ def use_threads(count: int) -> None:
         torch.set_num_threads(count)
 
 
+def use_threads_here(count: int) -> None:
+    """Let operations of the calling thread use so many threads, whatever others use."""
+    torch = sys.modules.get('torch')
+    if torch is not None:
+        torch.get_num_threads()  # else the first operation would take over what was set last
+        torch.set_num_threads(count)
+
+
 def release_memory() -> None:
     """Give the device's memory that torch keeps in reserve back, for another process."""
     torch = sys.modules.get('torch')

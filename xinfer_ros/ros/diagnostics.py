@@ -72,6 +72,7 @@ def server_diagnostics(
             f'{stage.name.lower()}_time_over_calibration': f'{ratio:.3f}'
             for stage, ratio in zip(Stage, status.correction, strict=True)
         },
+        'mirror_error_steps': f'{status.mirror_error:.2f}',
         **{reason.name: count for reason, count in answered.items()},
     }
     statuses = [_status(level, f'{name}: server', status.phase.name, values)]

@@ -45,6 +45,26 @@ class RoundBarrier:
             period_ns=period_ns,
         )
 
+    def observe(
+        self,
+        *,
+        now_ns: int,
+        robot: int,
+        executed_steps: int,
+        leftover_steps: int,
+        horizon_steps: int,
+        spacing_ns: int,
+    ) -> None:
+        """Take in what an observation says of the action queue of a robot."""
+        self._core.observe(
+            now_ns=now_ns,
+            robot=robot,
+            executed_steps=executed_steps,
+            leftover_steps=leftover_steps,
+            horizon_steps=horizon_steps,
+            spacing_ns=spacing_ns,
+        )
+
     def submit(
         self,
         *,
@@ -65,6 +85,12 @@ class RoundBarrier:
             reserved_ns=reserved_ns,
             period_ns=period_ns,
         )
+
+    def release(self, now_ns: int) -> Sequence[int]:
+        """Return keys that ``complete`` has held back and that are answered now."""
+        finished = self._core.release(now_ns)
+        self._round.difference_update(finished)
+        return finished
 
     def dispatch(self, now_ns: int) -> Sequence[tuple[int, int, Sequence[int]]]:
         """Begin a round if none runs; return the units that start now."""
@@ -117,6 +143,11 @@ class RoundBarrier:
     def correction(self) -> Sequence[float]:
         """Return the work that units of each stage turn out to hold, over the calibration's."""
         return self._core.correction
+
+    @property
+    def mirror_error(self) -> float:
+        """Return the mean error of the executed steps that were foreseen of robots [steps]."""
+        return self._core.mirror_error
 
     def keep_log(self, keep: bool) -> None:
         """Choose whether decisions are kept."""

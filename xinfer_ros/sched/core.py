@@ -21,6 +21,26 @@ class SchedulerCore(Protocol):
         """Take in that a request has arrived and is prepared on the CPU."""
         ...
 
+    def observe(
+        self,
+        *,
+        now_ns: int,
+        robot: int,
+        executed_steps: int,
+        leftover_steps: int,
+        horizon_steps: int,
+        spacing_ns: int,
+    ) -> None:
+        """
+        Take in what an observation says of the action queue of a robot.
+
+        :param executed_steps: rows that the robot has consumed since its session began
+        :param leftover_steps: rows that it may still execute
+        :param horizon_steps: rows that a fresh chunk is good for, 0 if that is not known
+        :param spacing_ns: of its rows, 0 if that is not known
+        """
+        ...
+
     def submit(
         self,
         *,
@@ -41,20 +61,29 @@ class SchedulerCore(Protocol):
         """
         ...
 
+    def release(self, now_ns: int) -> Sequence[int]:
+        """
+        Return keys that ``complete`` has held back and that are answered now.
+
+        Call it right before every ``dispatch``; the keys are to be treated as those that
+        ``complete`` returns.
+        """
+        ...
+
     def dispatch(self, now_ns: int) -> Sequence[tuple[int, int, Sequence[int]]]:
         """Return the units that start now, in order: number, stage, keys of its requests."""
         ...
 
     def complete(self, now_ns: int, number: int) -> Sequence[int]:
-        """Take in the end of a unit; return the keys of requests whose last stage it was."""
+        """Take in the end of a unit; return requests that leave by that."""
         ...
 
     def pace_ns(self, robot: int) -> int:
         """
         Return how long after its last arrival a robot should ask again, 0 to leave it to it.
 
-        Called once for every request that ``complete`` has returned and that is answered, in
-        that order.
+        Called once for every request that ``complete`` or ``release`` has returned and that is
+        answered, in that order.
         """
         ...
 
@@ -73,6 +102,11 @@ class SchedulerCore(Protocol):
     @property
     def correction(self) -> Sequence[float]:
         """Return the work that units of each stage turn out to hold, over the calibration's."""
+        ...
+
+    @property
+    def mirror_error(self) -> float:
+        """Return the mean error of the executed steps that were foreseen of robots [steps]."""
         ...
 
     def keep_log(self, keep: bool) -> None:

@@ -18,6 +18,7 @@ class Verdict(IntEnum):
     DEFERRED_GATE = 4
     DEFERRED_ROLLOUT = 5
     PUT_OFF = 6
+    DEFERRED_BATCH = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,7 @@ class Decision:
     :param key: the request
     :param against: the request that the check was about, None if there was none
     :param slack: slack ``sigma`` of that request or of the forecast [ms]; for a rollout the soft
-        count of late requests if the unit waits
+        count of late requests if the unit waits; for a batch the time it may still wait [ms]
     :param cost: what the unit would take of it [ms]; for a rollout the count if the unit starts
     :param foreseen_ms: when the foreseen request arrives, None if the check was about none
     :param protected_at_ms: since when the request is protected, None if it is not
@@ -92,6 +93,8 @@ class Decision:
                     f'{subject} waits: started now, {self.cost:.2f} requests are predicted late'
                     f'{whom}, {self.slack:.2f} if it waits'
                 )
+            case Verdict.DEFERRED_BATCH:
+                return f'{subject} waits {self.slack:.1f} ms more for others to fill its batch'
             case Verdict.PUT_OFF:
                 return (
                     f'{subject} is put off: that cuts the predicted late requests from '

@@ -5,7 +5,8 @@ from dataclasses import asdict
 
 from xinfer_ros import _native
 from xinfer_ros.predict.calibration import Calibration
-from xinfer_ros.sched.settings import PolicySettings
+from xinfer_ros.sched.settings_base import PolicySettings
+from xinfer_ros.sched.settings_group import pipeline_ms
 
 
 def native_core(calibration: Calibration, settings: PolicySettings) -> _native.Core:
@@ -16,6 +17,7 @@ def native_core(calibration: Calibration, settings: PolicySettings) -> _native.C
         output_ms=calibration.output_ms,
         front_end_ms=calibration.front_end_ms,
         batch_work=calibration.batch_work,
-        rates=calibration.rates,
+        infer_ms=pipeline_ms(calibration),
+        rates=settings.device_rates(calibration.rates),
     )
     return _native.Core(device, settings.limits(calibration), settings.algorithm, asdict(settings))

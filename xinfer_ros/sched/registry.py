@@ -9,7 +9,8 @@ from xinfer_ros.sched.barrier import RoundBarrier
 from xinfer_ros.sched.core import SchedulerCore
 from xinfer_ros.sched.native import native_core
 from xinfer_ros.sched.scheduler import Scheduler
-from xinfer_ros.sched.settings import PolicySettings, policy_settings
+from xinfer_ros.sched.settings import policy_settings
+from xinfer_ros.sched.settings_base import PolicySettings
 
 Implementation = Literal['native', 'reference']
 

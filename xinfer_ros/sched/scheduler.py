@@ -4,7 +4,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from xinfer_ros.core.request import Request, Unit
+from xinfer_ros.core.request import QueueSight, Request, Unit
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.rate_table import Counts
@@ -90,6 +90,22 @@ class Scheduler:
             period_ns=period_ns,
         )
 
+    @property
+    def mirror_error(self) -> float:
+        """Return the mean error of the executed steps that were foreseen of robots [steps]."""
+        return self._core.mirror_error
+
+    def observe(self, robot: int, sight: QueueSight, now_ns: int) -> None:
+        """Take in what an observation says of the action queue of a robot."""
+        self._core.observe(
+            now_ns=now_ns,
+            robot=robot,
+            executed_steps=sight.executed_steps,
+            leftover_steps=sight.leftover_steps,
+            horizon_steps=sight.horizon_steps,
+            spacing_ns=sight.spacing_ns,
+        )
+
     def submit(self, request: Request, now_ns: int) -> None:
         """Take in a request whose inputs lie in its slot."""
         self._core.submit(
@@ -103,6 +119,14 @@ class Scheduler:
         )
         self._live[request.key] = request
         self._waiting[request.key] = Stage.VIT
+
+    def release(self, now_ns: int) -> tuple[list[Finished], list[Request]]:
+        """
+        Let answers leave that the policy has held back; call it right before ``dispatch``.
+
+        :returns: as ``complete``
+        """
+        return self._ended(self._core.release(now_ns))
 
     def dispatch(self, now_ns: int) -> list[Unit]:
         """Return the units that start now, in this order."""
@@ -128,8 +152,19 @@ class Scheduler:
         """
         del self._running[unit.number]
         self._cancelled.update(refused)
+        finished, dropped = self._ended(self._core.complete(now_ns, unit.number))
+        for key in self._keys(unit):
+            if key in self._cancelled and unit.stage.following is not None:
+                self._core.cancel(now_ns, key)
+                dropped.append(self._end(key))
+            elif key in self._live and unit.stage.following is not None:
+                self._waiting[key] = unit.stage.following
+        return finished, dropped
+
+    def _ended(self, keys: Iterable[int]) -> tuple[list[Finished], list[Request]]:
+        """Forget requests whose last stage has ended; return those to answer, and the others."""
         finished, dropped = [], []
-        for key in self._core.complete(now_ns, unit.number):
+        for key in keys:
             is_cancelled = key in self._cancelled
             request = self._end(key)
             if is_cancelled:  # nobody waits for it any more: nothing to pace
@@ -137,12 +172,6 @@ class Scheduler:
             else:
                 ask_after_ns = self._core.pace_ns(request.robot)
                 finished.append(Finished(request=request, ask_after_ns=ask_after_ns))
-        for key in self._keys(unit):
-            if key in self._cancelled:
-                self._core.cancel(now_ns, key)
-                dropped.append(self._end(key))
-            elif key in self._live and unit.stage.following is not None:
-                self._waiting[key] = unit.stage.following
         return finished, dropped
 
     def cancel(self, key: int, now_ns: int) -> Request | None:

@@ -4,52 +4,18 @@
 import heapq
 from collections.abc import Callable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import Rejected
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.device import Executing, SimulatedDevice
 from xinfer_ros.sched.admission import CapacityAdmission
 from xinfer_ros.sched.core import SchedulerCore
-from xinfer_ros.sched.reference.core import reference_core
-from xinfer_ros.sched.settings import PolicySettings
+from xinfer_ros.sched.settings_base import PolicySettings
 from xinfer_ros.sim.scenario import Scenario
-from xinfer_ros.sim.simulation import SimulationResult, timing
+from xinfer_ros.sim.simulation import timing
 from xinfer_ros.sim.virtual_robot import Draw, VirtualRobot
 
 Handler = Callable[[int, int], None]  # of an event: time [ns], subject
-
-
-def simulate_reference(
-    scenario: Scenario,
-    calibration: Calibration,
-    settings: PolicySettings,
-    core: SchedulerCore | None = None,
-    *,
-    keep_transitions: bool = False,
-    keep_decisions: bool = False,
-) -> SimulationResult:
-    """
-    Simulate one round as ``simulate`` does, in Python.
-
-    :param core: a fresh one that decides by these settings; the readable one by default
-    """
-    core = core or reference_core(calibration, settings)
-    core.keep_log(keep_decisions)
-    kernel = Kernel(scenario, calibration, settings, core)
-    kernel.run()
-    return SimulationResult(
-        responses=_rows(kernel.responses),
-        transitions=_rows(kernel.transitions if keep_transitions else []),
-        decisions=list(core.take_decisions()),
-        events=kernel.events,
-    )
-
-
-def _rows(rows: list[tuple[int, ...]]) -> npt.NDArray[np.int64]:
-    return np.array(rows, dtype=np.int64).reshape(-1, 5)
 
 
 class Kernel:
@@ -78,7 +44,7 @@ class Kernel:
         self._core = core
         self._admission = admission or CapacityAdmission(None)
         self._time = timing(scenario, calibration)
-        self._device = SimulatedDevice(scenario.true_rates)
+        self._device = SimulatedDevice(settings.device_rates(scenario.true_rates))
         self._robots = [
             VirtualRobot(
                 [Draw.of(*drawn) for drawn in zip(budgets, draws, strict=True)],
@@ -133,6 +99,10 @@ class Kernel:
         except Rejected:
             self._push(now_ns + draw.down_ns, self._refusal, robot)
             return
+        self._announce(now_ns, robot)
+        self._push(now_ns + draw.front_end_ns, self._ready, robot)
+
+    def _announce(self, now_ns: int, robot: int) -> None:
         self._arrived_ns[robot] = now_ns
         self._key[robot] = len(self._robot_of) + 1
         self._robot_of[self._key[robot]] = robot
@@ -140,13 +110,16 @@ class Kernel:
             now_ns=now_ns,
             robot=robot,
             arrival_ns=now_ns,
-            budget_ns=draw.budget_ns,
+            budget_ns=self._robots[robot].draw.budget_ns,
             period_ns=self._time['period_ns'],
         )
-        self._push(now_ns + draw.front_end_ns, self._ready, robot)
 
     def _ready(self, now_ns: int, robot: int) -> None:
         """Let the scheduler have a request."""
+        self._submit(now_ns, robot)
+        self._dispatch(now_ns)
+
+    def _submit(self, now_ns: int, robot: int) -> None:
         self._core.submit(
             now_ns=now_ns,
             key=self._key[robot],
@@ -157,19 +130,22 @@ class Kernel:
             period_ns=self._time['period_ns'],
         )
         self._lanes.waiting[Stage.VIT] += 1
-        self._dispatch(now_ns)
 
     def _observed(self, now_ns: int, number: int) -> None:
         """Let the scheduler know of the end of a unit."""
         finished = self._core.complete(now_ns, number)
-        stage, count = self._lanes.end(number, len(finished))
+        stage, count = self._lanes.end(number)
         self.transitions.append((now_ns, number, stage, count, 0))
+        self._respond(now_ns, finished)
+        self._dispatch(now_ns)
+
+    def _respond(self, now_ns: int, finished: Sequence[int]) -> None:
+        """Let answers leave."""
         for key in finished:
             robot = self._robot_of[key]
             self._pace_ns[robot] = self._core.pace_ns(robot)
             down_ns = self._robots[robot].draw.down_ns
             self._push(now_ns + self._time['output_ns'] + down_ns, self._response, robot)
-        self._dispatch(now_ns)
 
     def _response(self, now_ns: int, number: int) -> None:
         """Let a robot have its answer."""
@@ -195,6 +171,7 @@ class Kernel:
         self._dispatch(now_ns)
 
     def _dispatch(self, now_ns: int) -> None:
+        self._respond(now_ns, self._core.release(now_ns))
         started = self._core.dispatch(now_ns)
         if started:
             self._device.start(now_ns, [self._executing(now_ns, *unit) for unit in started])
@@ -234,13 +211,13 @@ class Lanes:
         self._running[stage] += 1
         self._held += count if stage == Stage.VIT else 0
 
-    def end(self, number: int, finished: int) -> tuple[int, int]:
+    def end(self, number: int) -> tuple[int, int]:
         """Count a unit that ended; return its stage and size."""
         stage, count = self._units.pop(number)
         self._running[stage] -= 1
-        self._held -= finished
+        self._held -= count if stage == Stage.ACTION else 0
         if stage < Stage.ACTION:
-            self.waiting[stage + 1] += count - finished
+            self.waiting[stage + 1] += count
         return stage, count
 
     def could_start(self) -> bool:

@@ -24,6 +24,14 @@ class RoundMetrics:
     :param far_late: share of responses later than twice their budget
     :param min_rate_hz: update rate of the slowest robot that stayed all the time [1/s]
     :param min_rate_share: that over the mean of those robots
+    :param starvation: share of the time in which a robot had nothing to execute: by its control
+        ticks in robot time, else the time that requests were under way beyond their budget
+    :param fairness: Jain's index of the update rates of those robots, in robot time of their
+        executed steps: 1 if all are equal, 1/n if one has everything
+    :param fast_starvation: of the robots with the least execution horizon, in robot time
+    :param slow_starvation: of the others, None if there are none
+    :param steps_per_device_s: executed steps per second that the device was busy, in robot time
+    :param mirror_error_steps: mean error of the server's mirrors of action queues, in robot time
     """
 
     responses: int
@@ -40,6 +48,22 @@ class RoundMetrics:
     mean_rate_hz: float
     min_rate_hz: float
     min_rate_share: float
+    starvation: float
+    fairness: float
+    fast_starvation: float | None = None
+    slow_starvation: float | None = None
+    steps_per_device_s: float | None = None
+    mirror_error_steps: float | None = None
+
+
+def jain(values: npt.NDArray[np.float64]) -> float:
+    """
+    Return Jain's fairness index of what each robot has, 1/n to 1.
+
+    Source: Jain, Chiu and Hawe, A quantitative measure of fairness (1984).
+    """
+    square = float((values**2).sum())
+    return float(values.sum()) ** 2 / (len(values) * square) if square else 1.0
 
 
 def round_metrics(
@@ -77,4 +101,16 @@ def round_metrics(
         mean_rate_hz=float(rates.mean()),
         min_rate_hz=float(rates.min()),
         min_rate_share=float(rates.min() / rates.mean()),
+        starvation=float(np.maximum(latency - budget, 0.0).sum() / _time_ms(window)),
+        fairness=jain(rates),
     )
+
+
+def _time_ms(window: Responses) -> float:
+    """Return the time of all robots, each from the first of its requests to its last answer."""
+    robots = window[:, ROBOT]
+    first = np.full(robots.max() + 1, np.iinfo(np.int64).max)
+    last = np.zeros(robots.max() + 1, dtype=np.int64)
+    np.minimum.at(first, robots, window[:, SENT])
+    np.maximum.at(last, robots, window[:, RECEIVED])
+    return float((last - first)[np.unique(robots)].sum()) / 1e6

@@ -41,6 +41,19 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowsOfRobots:
+    """
+    What robots execute, for a round in robot time.
+
+    :param execution_steps: rows that a chunk of each robot is good for, shape ``(robots,)`` int64
+    :param spacing_ns: of rows and control ticks [ns]
+    """
+
+    execution_steps: npt.NDArray[np.int64]
+    spacing_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """
     What happens to a fleet whatever its scheduling policy decides.
@@ -50,6 +63,7 @@ class Scenario:
     :param budget_ns: response budgets, shape ``(robots, requests)`` int64 [ns]
     :param draws: delays [ns] and relative work as ``DRAWS``, shape ``(robots, requests, 7)``
     :param true_rates: rates at which units progress, shape as in the calibration
+    :param rows: what robots execute; None: only the times of their requests are simulated
     """
 
     round: Round
@@ -59,6 +73,7 @@ class Scenario:
     budget_ns: npt.NDArray[np.int64]
     draws: npt.NDArray[np.float64]
     true_rates: Rates
+    rows: RowsOfRobots | None = None
 
     @property
     def num_robots(self) -> int:
@@ -77,8 +92,7 @@ def draw_scenario(
 ) -> Scenario:
     """Return one round; equal arguments give equal numbers, whatever the scheduling policy."""
     world, round = world or World(), round or Round()
-    if not 1 <= num_robots <= 4096:
-        raise ConfigError(f'a fleet of {num_robots} robots; 1 to 4096 are allowed')
+    checked_size(num_robots)
     random = np.random.default_rng(seed)
     requests = int(round.end_s * 1e3 / round.period_ms) + 3
     base = workload.robots or num_robots
@@ -90,7 +104,7 @@ def draw_scenario(
             if count
         ]
     )  # fmt: skip
-    start_ms = [_first_sends(base, random, world, round)]
+    start_ms = [first_sends(base, random, world, round)]
     quota = [np.full(base, requests)]
     for burst in workload.bursts:
         start_ms.append(
@@ -103,14 +117,26 @@ def draw_scenario(
         start_ns=(np.concatenate(start_ms) * 1e6).astype(np.int64),
         quota=np.concatenate(quota).astype(np.int64),
         budget_ns=np.round(budgets * 1e6).astype(np.int64),
-        draws=_draws((base + guests, requests), random, world),
+        draws=draws((base + guests, requests), random, world),
         true_rates=world.true_rates(calibration),
     )
 
 
-def _first_sends(
+def checked_size(num_robots: int) -> int:
+    """
+    Return the size of a fleet.
+
+    :raises ConfigError: if none is as large
+    """
+    if not 1 <= num_robots <= 4096:
+        raise ConfigError(f'a fleet of {num_robots} robots; 1 to 4096 are allowed')
+    return num_robots
+
+
+def first_sends(
     robots: int, random: np.random.Generator, world: World, round: Round
 ) -> npt.NDArray[np.float64]:
+    """Return when each robot sends first, within one period, shape ``(robots,)`` [ms]."""
     even, anyhow = np.arange(robots) / robots, random.random(robots)
     sends: npt.NDArray[np.float64] = round.period_ms * (
         (1.0 - world.stagger) * even + world.stagger * anyhow
@@ -118,18 +144,19 @@ def _first_sends(
     return sends
 
 
-def _draws(
+def draws(
     shape: tuple[int, int], random: np.random.Generator, world: World
 ) -> npt.NDArray[np.float64]:
-    draws = random.standard_normal((*shape, len(DRAWS)))
+    """Return delays [ns] and relative works of requests as ``DRAWS``, ``(*shape, 7)``."""
+    drawn = random.standard_normal((*shape, len(DRAWS)))
 
     def lognormal(column: npt.NDArray[np.float64], sd: float) -> npt.NDArray[np.float64]:
         values: npt.NDArray[np.float64] = np.exp(sd * column - sd * sd / 2.0)
         return values
 
     for way in (0, 5):
-        draws[..., way] = world.network_ms * 1e6 * lognormal(draws[..., way], world.network_sd)
-    draws[..., 1] = world.front_end_ms * 1e6 * lognormal(draws[..., 1], world.front_end_sd)
-    draws[..., 2:5] = lognormal(draws[..., 2:5], world.work_sd)
-    draws[..., 6] *= world.jitter_ms * 1e6
-    return draws
+        drawn[..., way] = world.network_ms * 1e6 * lognormal(drawn[..., way], world.network_sd)
+    drawn[..., 1] = world.front_end_ms * 1e6 * lognormal(drawn[..., 1], world.front_end_sd)
+    drawn[..., 2:5] = lognormal(drawn[..., 2:5], world.work_sd)
+    drawn[..., 6] *= world.jitter_ms * 1e6
+    return drawn

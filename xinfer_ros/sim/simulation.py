@@ -2,6 +2,7 @@
 """Simulates one round with the compiled event kernel."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +10,9 @@ import numpy.typing as npt
 from xinfer_ros import _native
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.sched.native import native_core
-from xinfer_ros.sched.settings import PolicySettings
+from xinfer_ros.sched.settings_base import PolicySettings
 from xinfer_ros.sim.metrics import Responses, RoundMetrics, round_metrics
+from xinfer_ros.sim.robot_time_metrics import RowCounts, with_rows
 from xinfer_ros.sim.scenario import Scenario
 
 
@@ -24,21 +26,27 @@ class SimulationResult:
         it is seen to end, shape ``(m, 5)`` int64, if they were asked for
     :param decisions: every decision, if they were asked for
     :param events: events handled
+    :param rows: of a round in robot time what each robot executed, shape ``(robots, 7)``; else
+        ``(0, 7)``; columns as in ``sim.robot_time_metrics``
     """
 
     responses: Responses
     transitions: npt.NDArray[np.int64]
     decisions: 'list[_native.DecisionTuple]'
     events: int
+    rows: RowCounts
 
     def metrics(self, scenario: Scenario) -> RoundMetrics:
         """Return what the round came to."""
-        return round_metrics(
+        found = round_metrics(
             self.responses,
             warm_up_s=scenario.round.warm_up_s,
             end_s=scenario.round.end_s,
             stayed=scenario.quota >= scenario.budget_ns.shape[1],
         )
+        if scenario.rows is None:
+            return found
+        return with_rows(found, self.rows, scenario.rows.execution_steps)
 
 
 def timing(scenario: Scenario, calibration: Calibration) -> dict[str, int]:
@@ -71,19 +79,31 @@ def simulate(
     """
     core = native_core(calibration, settings)
     core.keep_log(keep_decisions)
-    responses, transitions, events = _native.simulate(
+    responses, transitions, rows, events = _native.simulate(
         core=core,
         start_ns=scenario.start_ns,
         quota=scenario.quota,
         budget_ns=scenario.budget_ns,
         draws=scenario.draws,
-        true_rates=scenario.true_rates,
+        true_rates=settings.device_rates(scenario.true_rates),
         timing=timing(scenario, calibration),
         keep_transitions=keep_transitions,
+        robot_time=_rows_of(scenario),
     )
     return SimulationResult(
         responses=responses,
         transitions=transitions,
         decisions=core.take_decisions(),
         events=events,
+        rows=rows,
     )
+
+
+def _rows_of(scenario: Scenario) -> dict[str, Any] | None:
+    if scenario.rows is None:
+        return None
+    return {
+        'execution_steps': scenario.rows.execution_steps,
+        'spacing_ns': scenario.rows.spacing_ns,
+        'count_from_ns': round(scenario.round.warm_up_s * 1e9),
+    }

@@ -58,7 +58,7 @@ class VirtualRobot:
     @property
     def draw(self) -> Draw:
         """Return what was drawn for the request in flight."""
-        return self._draws[self.index]
+        return self._draws[self.index % len(self._draws)]
 
     def send(self, now_ns: int) -> None:
         """Send the next request."""
@@ -73,6 +73,11 @@ class VirtualRobot:
                 executed_steps=0,
             )
         )
+
+    def stand(self, now_ns: int) -> None:
+        """Ask again at once, by a request that the server has already."""
+        self.index += 1
+        self.sent_ns = now_ns
 
     def receive(self, now_ns: int, ask_after_ns: int) -> int | None:
         """

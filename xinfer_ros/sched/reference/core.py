@@ -2,23 +2,36 @@
 """State and policy together, driven in integer nanoseconds: the readable scheduler core."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.sched.core import DecisionTuple, SchedulerCore
+from xinfer_ros.sched.mirror import Sight
 from xinfer_ros.sched.reference.foresight import Foresight
+from xinfer_ros.sched.reference.group import DynamicBatch, Lockstep
+from xinfer_ros.sched.reference.lookahead import Lookahead
+from xinfer_ros.sched.reference.play_ahead import PlayAhead
 from xinfer_ros.sched.reference.policy import Policy
 from xinfer_ros.sched.reference.priority import Edf, Fifo, SlackGate
+from xinfer_ros.sched.reference.robot_time import DryFirst, RoundRobin
 from xinfer_ros.sched.reference.shared_slack import SharedSlack
 from xinfer_ros.sched.reference.state import State
 from xinfer_ros.sched.settings import (
     EdfSettings,
     FifoSettings,
     ForesightSettings,
-    PolicySettings,
     SlackGateSettings,
     XInferSettings,
+)
+from xinfer_ros.sched.settings_base import PolicySettings
+from xinfer_ros.sched.settings_group import (
+    ArmoryEdfSettings,
+    DynamicBatchSettings,
+    LookaheadSettings,
+    RobionSettings,
+    RoundRobinSettings,
 )
 
 
@@ -28,7 +41,8 @@ def reference_core(calibration: Calibration, settings: PolicySettings) -> Schedu
 
     :raises ConfigError: if the policy has no readable implementation
     """
-    state = State(calibration, settings.limits(calibration), settings)
+    seen = replace(calibration, rates=settings.device_rates(calibration.rates))
+    state = State(seen, settings.limits(calibration), settings)
     return ReferenceCore(state, _policy(state, settings))
 
 
@@ -44,6 +58,18 @@ def _policy(state: State, settings: PolicySettings) -> Policy:
             return SharedSlack(state, settings)
         case ForesightSettings():
             return Foresight(state, settings)
+        case DynamicBatchSettings():  # and serial
+            return DynamicBatch(state, settings)
+        case RobionSettings():
+            return Lockstep(state, settings)
+        case LookaheadSettings(objective='starvation'):
+            return PlayAhead(state, settings)
+        case LookaheadSettings():
+            return Lookahead(state, settings)
+        case ArmoryEdfSettings():
+            return DryFirst(state, settings.max_batch)
+        case RoundRobinSettings():
+            return RoundRobin(state, settings.max_batch)
         case _:
             raise ConfigError(f'scheduling policy {settings.name} has no readable implementation')
 
@@ -56,6 +82,7 @@ class ReferenceCore:
         self._policy = policy
         self._origin_ns: int | None = None
         self._log: list[DecisionTuple] = []
+        self._held_back: list[int] = []
 
     def _ms(self, ns: int) -> float:
         if self._origin_ns is None:
@@ -73,6 +100,25 @@ class ReferenceCore:
             budget=budget_ns * 1e-6,
             period=period_ns * 1e-6,
         )
+
+    def observe(
+        self,
+        *,
+        now_ns: int,
+        robot: int,
+        executed_steps: int,
+        leftover_steps: int,
+        horizon_steps: int,
+        spacing_ns: int,
+    ) -> None:
+        """Take in what an observation says of the action queue of a robot."""
+        sight = Sight(
+            executed=float(executed_steps),
+            leftover=float(leftover_steps),
+            horizon=float(horizon_steps),
+            spacing=spacing_ns * 1e-6,
+        )
+        self._state.observe(self._ms(now_ns), robot, sight)
 
     def submit(
         self,
@@ -96,6 +142,14 @@ class ReferenceCore:
             period=period_ns * 1e-6,
         )
 
+    def release(self, now_ns: int) -> Sequence[int]:
+        """Return keys that ``complete`` has held back and that are answered now."""
+        self._state.advance(self._ms(now_ns))
+        if not self._held_back or not self._policy.releases():
+            return []
+        released, self._held_back = self._held_back, []
+        return released
+
     def dispatch(self, now_ns: int) -> Sequence[tuple[int, int, Sequence[int]]]:
         """Return the units that start now, in order: number, stage, keys of its requests."""
         return [
@@ -113,11 +167,11 @@ class ReferenceCore:
             unit.progress.done_ms,
             self._state.settings.learning_rate,
         )
-        finished = []
+        finished: list[int] = []
         for request in unit.members:
             if request.stage is Stage.ACTION:
-                finished.append(request.key)
-                self._state.remove(request, now)
+                (self._held_back if self._policy.holds_back else finished).append(request.key)
+                self._state.send(request, now)
             else:
                 request.stage = Stage(request.stage + 1)
                 self._state.wait(request)
@@ -162,6 +216,11 @@ class ReferenceCore:
     def correction(self) -> Sequence[float]:
         """Return the work that units of each stage turn out to hold, over the calibration's."""
         return tuple(self._state.predictor.correction)
+
+    @property
+    def mirror_error(self) -> float:
+        """Return the mean error of the executed steps that were foreseen of robots [steps]."""
+        return self._state.mirror_error
 
     def keep_log(self, keep: bool) -> None:
         """Choose whether decisions are kept."""

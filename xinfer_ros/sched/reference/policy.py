@@ -36,6 +36,15 @@ class Policy(abc.ABC):
         """
         return 0.0
 
+    @property
+    def holds_back(self) -> bool:
+        """Return whether answers of requests that end are held back until ``releases``."""
+        return False
+
+    def releases(self) -> bool:
+        """Return whether what was held back may leave."""
+        return True
+
     def dispatch(self, now: float) -> list[Unit]:
         """Start what may start now; return the units in the order of their start."""
         self._started = []

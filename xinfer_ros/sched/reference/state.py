@@ -10,7 +10,8 @@ from xinfer_ros.core.stage import Stage
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.progress import Load, Predictor, Progress, slack_ms
 from xinfer_ros.predict.rate_table import Counts
-from xinfer_ros.sched.settings import PolicySettings
+from xinfer_ros.sched.mirror import Mirror, Sight
+from xinfer_ros.sched.settings_base import PolicySettings
 
 HISTORY_WINDOW = 180.0  # P, of the arrival history [ms]
 
@@ -26,6 +27,7 @@ class Request:
     :param promoted_at: since when it is in ``P``, None if it is not
     :param hopeless: whether it is in ``L``: late even if it ran alone from now on
     :param holds: whether its ViT has started, so that it counts against ``max_held``
+    :param queued: when it was registered
     :param put_off: added to the deadline of one that was given up for its budget
     """
 
@@ -39,6 +41,7 @@ class Request:
     promoted_at: float | None = None
     hopeless: bool = False
     holds: bool = False
+    queued: float = 0.0
     put_off: float = 0.0
 
     @property
@@ -103,6 +106,7 @@ class State:
     :param running: how many units run in each stage, ``n_r``
     :param history: registrations of the last ``HISTORY_WINDOW``
     :param held: requests between the start of ViT and their end
+    :param mirrors: of each robot's action queue
     :param front_end: ``f``, from the arrival of a request to its registration
     """
 
@@ -115,6 +119,7 @@ class State:
     units: list[Unit] = field(default_factory=list)
     running: list[int] = field(default_factory=lambda: [0 for _ in Stage])
     robots: list[Robot] = field(default_factory=list)
+    mirrors: list[Mirror] = field(default_factory=list)
     history: list[Arrival] = field(default_factory=list)
     front_end: float = field(init=False)
     now: float = 0.0
@@ -176,6 +181,7 @@ class State:
         """Take in that a request has reached the server and is prepared on the CPU."""
         self.advance(now)
         self.robots += [Robot() for _ in range(robot + 1 - len(self.robots))]
+        self.mirrors += [Mirror() for _ in range(robot + 1 - len(self.mirrors))]
         who = self.robots[robot]
         who.known = who.in_server = who.announced = True
         who.last_arrival = arrival
@@ -201,7 +207,9 @@ class State:
             self.announce(now, robot=robot, arrival=arrival, budget=budget, period=period)
             self.robots[robot].announced = False
         deadline = arrival + budget - reserved
-        request = Request(key=key, robot=robot, arrival=arrival, budget=budget, deadline=deadline)
+        request = Request(
+            key=key, robot=robot, arrival=arrival, budget=budget, deadline=deadline, queued=now
+        )
         self.live.append(request)
         self.wait(request)
         self.history = [old for old in self.history if old.time > now - HISTORY_WINDOW]
@@ -224,6 +232,7 @@ class State:
             if stage is Stage.VIT:
                 request.holds = True
                 self.held += 1
+                self.mirrors[request.robot].compute()
         self.running[stage] += 1
         self.units.append(unit)
         return unit
@@ -244,10 +253,32 @@ class State:
                 return unit
         raise IndexError(f'no unit {number} is running')
 
+    def observe(self, now: float, robot: int, sight: Sight) -> None:
+        """Take in what a robot tells of its action queue."""
+        self.advance(now)
+        self.mirrors += [Mirror() for _ in range(robot + 1 - len(self.mirrors))]
+        self.mirrors[robot].observe(now, sight)
+
+    def send(self, request: Request, now: float) -> None:
+        """Take in that the last stage of a request has ended: its chunk is on its way."""
+        self.mirrors[request.robot].send(now, self.calibration.output_ms)
+        self.remove(request, now)
+
+    @property
+    def mirror_error(self) -> float:
+        """Return the mean error of foreseen executed steps, over all robots."""
+        count = sum(mirror.observations for mirror in self.mirrors)
+        total = 0.0
+        for mirror in self.mirrors:
+            total += mirror.error_sum
+        return total / count if count else 0.0
+
     def remove(self, request: Request, now: float) -> None:
         """Forget a request; its robot is expected back if no newer one of it is here."""
         self.live.remove(request)
-        self.held -= request.holds
+        if request.holds:
+            self.held -= 1
+            self.mirrors[request.robot].withdraw()
         who = self.robots[request.robot]
         if not who.announced and who.last_arrival <= request.arrival:
             who.in_server = False
