@@ -80,6 +80,8 @@ def test_converted_episode_shows_the_same(
         (['info', ONE, '--grippers', 'left_griper'], '--grippers left_griper'),
         (['info', ONE, '--contact', 'left_gripper'], 'JOINT=EFFORT is needed'),
         (['info', ONE, '--contact', 'left_gripper=-1'], 'JOINT=EFFORT is needed'),
+        (['info', ONE, '--contact', 'claw=1'], '--contact claw: episode transfer_cube_0 has'),
+        (['info', ONE + '#9'], 'behind the # may stand: transfer_cube_0'),
         (['info', ONE, '--json', 'out.txt'], 'must end with .json'),
         (['budgets', ONE, '--period-ms', '0'], 'period_ms is 0'),
         (['budgets', ONE, '--plot', '/nowhere/a.png'], 'there is no folder /nowhere'),

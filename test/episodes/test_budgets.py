@@ -111,7 +111,7 @@ def test_episode_of_no_length_is_refused() -> None:
     'changes',
     [
         {'period_ms': 0.0}, {'tight_ms': -1.0}, {'wide_ms': float('nan')}, {'before_s': -1.0},
-        {'before_s': 0.0, 'after_s': 0.0},
+        {'before_s': 0.0, 'after_s': 0.0}, {'tight_ms': 401.0},
     ],
 )  # fmt: skip
 def test_impossible_rule_is_refused(changes: dict[str, float]) -> None:

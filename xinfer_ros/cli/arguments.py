@@ -31,6 +31,8 @@ class ExampleFormatter(
     """Shows defaults where there are any, and keeps the lines of the text around the options."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
+        if isinstance(action.default, tuple) and action.default:
+            return f'{action.help} (default: {",".join(map(str, action.default))})'
         return action.help if not action.default else super()._get_help_string(action)
 
 

@@ -153,12 +153,12 @@ def _info(arguments: argparse.Namespace) -> int:
 
     output_files(arguments.json, None)
     thresholds = _thresholds(arguments.contact)
-    references = _references(arguments.paths)
     found = []
     console = output_console()
     with RoundProgress('messages', console) as progress:
-        for reference in references:
+        for reference in _references(arguments.paths):
             episode = _chosen(reference.read(_Steps(progress)), arguments.grippers)
+            _known('--contact', tuple(thresholds), episode)
             found.append(summary(episode, reference.reader.format, thresholds))
     console.print(episodes_table(found).rich())
     if any(one.cameras for one in found):
@@ -197,7 +197,7 @@ def _budgets(arguments: argparse.Namespace) -> int:
 
     output_files(arguments.output, arguments.plot)
     if arguments.output is not None and arguments.output.exists():
-        raise ConfigError(f'{arguments.output} exists, and nothing is overwritten')
+        raise ConfigError(f'{arguments.output} exists, and nothing is overwritten; name another')
     rule = _rule(arguments)
     console = output_console()
     with RoundProgress('messages', console) as progress:
@@ -274,13 +274,17 @@ def _chosen(episode: 'Episode', grippers: str) -> 'Episode':
     if not grippers:
         return episode
     names = tuple(name.strip() for name in grippers.split(','))
+    _known('--grippers', names, episode)
+    return replace(episode, grippers=names)
+
+
+def _known(option: str, names: Sequence[str], episode: 'Episode') -> None:
     unknown = [name for name in names if name not in episode.joints]
     if unknown:
         raise ConfigError(
-            f'--grippers {", ".join(unknown)}: episode {episode.name} has the joints '
+            f'{option} {", ".join(unknown)}: episode {episode.name} has the joints '
             f'{", ".join(episode.joints)}'
         )
-    return replace(episode, grippers=names)
 
 
 def _thresholds(pairs: Sequence[str]) -> dict[str, float]:

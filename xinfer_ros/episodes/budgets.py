@@ -40,6 +40,11 @@ class BudgetRule:
                 raise ConfigError(
                     f'{name} is {getattr(self, name):g}; more than 0 and at most 60000 is allowed'
                 )
+        if self.tight_ms > self.wide_ms:
+            raise ConfigError(
+                f'tight_ms is {self.tight_ms:g}, wide_ms {self.wide_ms:g}; tight_ms must not be '
+                'more than wide_ms: lower the one or raise the other'
+            )
         for name in ('before_s', 'after_s'):
             if not 0.0 <= getattr(self, name) <= 3600.0:
                 raise ConfigError(f'{name} is {getattr(self, name):g}; 0 to 3600 is allowed')

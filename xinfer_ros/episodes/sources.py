@@ -124,7 +124,7 @@ def _named(
     if not chosen:
         names = ', '.join(one.name for one in found[:_SHOWN])
         more = f' and {len(found) - _SHOWN} more' if len(found) > _SHOWN else ''
-        raise ConfigError(f'episode {text!r} is not known; there are {names}{more}')
+        raise ConfigError(f'episode {text!r} is not known; behind the # may stand: {names}{more}')
     return chosen
 
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xinfer_ros.core.stage import Stage
-from xinfer_ros.sched.core import DecisionTuple, SchedulerCore
+from xinfer_ros.sched.core import SchedulerCore
+from xinfer_ros.sched.forwarding_core import ForwardingCore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,75 +28,30 @@ class Call:
     units: tuple[int, ...] = ()
 
 
-class RecordingCore:
+class RecordingCore(ForwardingCore):
     """A scheduler core that hands every call on to another, and keeps it."""
 
     def __init__(self, core: SchedulerCore) -> None:
-        self._core = core
+        super().__init__(core)
         self._waiting: set[int] = set()
         self._members: dict[int, tuple[int, tuple[int, ...]]] = {}  # stage and keys, by unit
         self.calls: list[Call] = []
 
-    def announce(
-        self, *, now_ns: int, robot: int, arrival_ns: int, budget_ns: int, period_ns: int
-    ) -> None:
+    def announce(self, **named: int) -> None:
         """Take in that a request has arrived and is prepared on the CPU."""
-        named = {
-            'now_ns': now_ns,
-            'robot': robot,
-            'arrival_ns': arrival_ns,
-            'budget_ns': budget_ns,
-            'period_ns': period_ns,
-        }
         self.calls.append(Call(name='announce', named=named))
-        self._core.announce(**named)
+        super().announce(**named)
 
-    def observe(
-        self,
-        *,
-        now_ns: int,
-        robot: int,
-        executed_steps: int,
-        leftover_steps: int,
-        horizon_steps: int,
-        spacing_ns: int,
-    ) -> None:
+    def observe(self, **named: int) -> None:
         """Take in what an observation says of the action queue of a robot."""
-        named = {
-            'now_ns': now_ns,
-            'robot': robot,
-            'executed_steps': executed_steps,
-            'leftover_steps': leftover_steps,
-            'horizon_steps': horizon_steps,
-            'spacing_ns': spacing_ns,
-        }
         self.calls.append(Call(name='observe', named=named))
-        self._core.observe(**named)
+        super().observe(**named)
 
-    def submit(
-        self,
-        *,
-        now_ns: int,
-        key: int,
-        robot: int,
-        arrival_ns: int,
-        budget_ns: int,
-        reserved_ns: int,
-        period_ns: int,
-    ) -> None:
+    def submit(self, **named: int) -> None:
         """Take in a request that can start."""
-        named = {
-            'now_ns': now_ns,
-            'key': key,
-            'robot': robot,
-            'arrival_ns': arrival_ns,
-            'budget_ns': budget_ns,
-            'reserved_ns': reserved_ns,
-            'period_ns': period_ns,
-        }
         self.calls.append(Call(name='submit', named=named))
-        self._waiting.add(key)
-        self._core.submit(**named)
+        self._waiting.add(named['key'])
+        super().submit(**named)
 
     def release(self, now_ns: int) -> Sequence[int]:
         """Return keys that are answered now."""
@@ -142,21 +98,3 @@ class RecordingCore:
         """Change the response budget of a live request."""
         self.calls.append(Call(name='set_budget', positional=(key, budget_ns)))
         self._core.set_budget(key, budget_ns)
-
-    @property
-    def correction(self) -> Sequence[float]:
-        """Return the work that units turn out to hold, over the calibration's."""
-        return self._core.correction
-
-    @property
-    def mirror_error(self) -> float:
-        """Return the mean error of the executed steps that were foreseen of robots [steps]."""
-        return self._core.mirror_error
-
-    def keep_log(self, keep: bool) -> None:
-        """Choose whether decisions are kept; that is no call to replay."""
-        self._core.keep_log(keep)
-
-    def take_decisions(self) -> Sequence[DecisionTuple]:
-        """Return the decisions kept since the last call."""
-        return self._core.take_decisions()

@@ -61,7 +61,10 @@ def sections(path: Path) -> list[Section]:
 
 def _walk(tree: Any, prefix: str, path: Path) -> Iterator[Section]:
     if not isinstance(tree, dict):
-        raise ConfigError(f'{path}: {prefix or "the file"} holds {tree!r}, expected a mapping')
+        raise ConfigError(
+            f'{path}: {prefix or "the file"} holds {tree!r}, expected a mapping; keys and values '
+            'belong below ros__parameters, with two underscores'
+        )
     for key, value in tree.items():
         if key == 'ros__parameters':
             if not isinstance(value, dict):

@@ -4,6 +4,7 @@
 import ctypes
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ __all__ = [
 
 SettingsT = TypeVar('SettingsT')
 SPIN_S = 1.0  # each return costs rclpy half a millisecond; a stop wakes it
+NAMESPACE = re.compile(r'/|(/[A-Za-z_][A-Za-z0-9_]*)+')  # as rcl takes them
 PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 
 log = logging.getLogger(__name__)
@@ -59,10 +61,16 @@ def node_arguments(argv: Sequence[str], name: str, namespace: str) -> NodeArgume
     :raises ConfigError: if they can't be read
     """
     remaps = dict(arg.split(':=', 1) for arg in argv if arg.startswith('__') and ':=' in arg)
+    given = remaps.get('__ns', namespace or '/')
+    if not NAMESPACE.fullmatch(given):
+        raise ConfigError(
+            f'namespace {given!r}: allowed are a / and a name of letters, digits and _, once or '
+            'several times, as in /arm'
+        )
     files, overrides = ros_arguments(argv)
     return NodeArguments(
         name=remaps.get('__node', remaps.get('__name', name)),
-        namespace='/' + remaps.get('__ns', namespace).strip('/'),
+        namespace=given,
         files=files,
         overrides=overrides,
     )

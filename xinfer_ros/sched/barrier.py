@@ -4,7 +4,8 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from xinfer_ros.sched.core import DecisionTuple, SchedulerCore
+from xinfer_ros.sched.core import SchedulerCore
+from xinfer_ros.sched.forwarding_core import ForwardingCore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +18,7 @@ class _Submission:
     period_ns: int
 
 
-class RoundBarrier:
+class RoundBarrier(ForwardingCore):
     """
     A scheduling policy behind a barrier: the ablation of asynchronous execution.
 
@@ -28,63 +29,15 @@ class RoundBarrier:
     """
 
     def __init__(self, core: SchedulerCore) -> None:
-        self._core = core
+        super().__init__(core)
         self._round: set[int] = set()
         self._next: dict[int, _Submission] = {}
         self._units: dict[int, tuple[int, ...]] = {}
 
-    def announce(
-        self, *, now_ns: int, robot: int, arrival_ns: int, budget_ns: int, period_ns: int
-    ) -> None:
-        """Take in that a request has arrived and is prepared on the CPU."""
-        self._core.announce(
-            now_ns=now_ns,
-            robot=robot,
-            arrival_ns=arrival_ns,
-            budget_ns=budget_ns,
-            period_ns=period_ns,
-        )
-
-    def observe(
-        self,
-        *,
-        now_ns: int,
-        robot: int,
-        executed_steps: int,
-        leftover_steps: int,
-        horizon_steps: int,
-        spacing_ns: int,
-    ) -> None:
-        """Take in what an observation says of the action queue of a robot."""
-        self._core.observe(
-            now_ns=now_ns,
-            robot=robot,
-            executed_steps=executed_steps,
-            leftover_steps=leftover_steps,
-            horizon_steps=horizon_steps,
-            spacing_ns=spacing_ns,
-        )
-
-    def submit(
-        self,
-        *,
-        now_ns: int,
-        key: int,
-        robot: int,
-        arrival_ns: int,
-        budget_ns: int,
-        reserved_ns: int,
-        period_ns: int,
-    ) -> None:
-        """Take in a request for the next round."""
-        self._next[key] = _Submission(
-            key=key,
-            robot=robot,
-            arrival_ns=arrival_ns,
-            budget_ns=budget_ns,
-            reserved_ns=reserved_ns,
-            period_ns=period_ns,
-        )
+    def submit(self, **named: int) -> None:
+        """Take in a request for the next round; when that begins is another time."""
+        waiting = {name: value for name, value in named.items() if name != 'now_ns'}
+        self._next[named['key']] = _Submission(**waiting)
 
     def release(self, now_ns: int) -> Sequence[int]:
         """Return keys that ``complete`` has held back and that are answered now."""
@@ -114,10 +67,6 @@ class RoundBarrier:
         self._round.difference_update(finished)
         return finished
 
-    def pace_ns(self, robot: int) -> int:
-        """Return how long after its last arrival a robot should ask again, 0: as it likes."""
-        return self._core.pace_ns(robot)
-
     def cancel(self, now_ns: int, key: int) -> bool:
         """Take a waiting request out; return False if it runs or is not known."""
         if self._next.pop(key, None) is not None:
@@ -138,21 +87,3 @@ class RoundBarrier:
             self._next[key] = replace(self._next[key], budget_ns=budget_ns)
         else:
             self._core.set_budget(key, budget_ns)
-
-    @property
-    def correction(self) -> Sequence[float]:
-        """Return the work that units of each stage turn out to hold, over the calibration's."""
-        return self._core.correction
-
-    @property
-    def mirror_error(self) -> float:
-        """Return the mean error of the executed steps that were foreseen of robots [steps]."""
-        return self._core.mirror_error
-
-    def keep_log(self, keep: bool) -> None:
-        """Choose whether decisions are kept."""
-        self._core.keep_log(keep)
-
-    def take_decisions(self) -> Sequence[DecisionTuple]:
-        """Return the decisions kept since the last call."""
-        return self._core.take_decisions()
