@@ -6,6 +6,7 @@ Moves the joints as a joint_trajectory_controller would be told, and prints them
 Run: ``.venv/bin/python examples/fake_bringup.py``, in the environment of the executor.
 """
 
+import argparse
 import contextlib
 from array import array
 
@@ -20,6 +21,9 @@ HEIGHT, WIDTH = 240, 320
 
 def main() -> None:
     """Publish joint states and pictures until Ctrl-C."""
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
     rclpy.init()
     node = rclpy.create_node('bringup', namespace='/arm')
     positions = [0.0] * len(JOINTS)

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 from rich.console import Console
 
-from xinfer_ros.cli.arguments import Commands, ExampleFormatter, seconds, whole_number
+from xinfer_ros.cli.arguments import Commands, ExampleFormatter, number, seconds, whole_number
 from xinfer_ros.cli.console import output_console
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.clock import MonotonicClock
@@ -63,7 +63,7 @@ def add_commands(commands: Commands) -> None:
         help='robots that share a process',
     )  # fmt: skip
     fleet.add_argument(
-        '--allow-starved', type=float, default=0.0, metavar='PERCENT',
+        '--allow-starved', type=number(0.0, 100.0), default=0.0, metavar='PERCENT',
         help='share of starved control ticks that still passes [%%]',
     )  # fmt: skip
     fleet.add_argument(

@@ -63,7 +63,7 @@ class ExecutorConfig:
         ('joint_trajectory',), 'topics on which commands are published, one a controller'
     )
     command_joints: tuple[str, ...] = setting(
-        (), 'joints of each command topic, separated by blanks; empty: all joints on each'
+        (), 'joints of each command topic, separated by blanks; empty: all, on a single topic'
     )
     command_types: tuple[str, ...] = setting(
         ('joint_trajectory',),
@@ -277,10 +277,10 @@ class ExecutorConfig:
                 f'command_types has {len(self.command_types)} entries, command_topics '
                 f'{len(topics)}; give one for all, or one each'
             )
-        if len(self.command_joints) not in (0, len(topics)):
+        if len(self.command_joints) not in ((0, 1) if len(topics) == 1 else (len(topics),)):
             raise ConfigError(
                 f'command_joints has {len(self.command_joints)} entries, command_topics '
-                f'{len(topics)}; give one each, or none'
+                f'{len(topics)}; give one each, or none to a single topic'
             )
         velocity = self.command_interface == 'velocity'
         if self.hold != 'auto' and velocity != (self.hold == 'zero_velocity'):

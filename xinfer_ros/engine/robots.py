@@ -90,7 +90,8 @@ def check_registration(registration: Registration, contract: ModelContract) -> N
         raise Rejected(
             Reason.REJECTED_JOINTS,
             f'joint names differ: expected {", ".join(contract.joint_names)}; '
-            f'received {", ".join(joints) or "none"}',
+            f'received {", ".join(joints) or "none"}; if they are the same joints, '
+            'model_joint_names of the executor says what the model calls them',
         )
     missing = [c.name for c in contract.cameras if c.name not in registration.cameras]
     if missing:

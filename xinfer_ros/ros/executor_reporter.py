@@ -8,7 +8,7 @@ from xinfer_ros.core.metrics import RobotReport
 from xinfer_ros.msg import ExecutorState
 from xinfer_ros.robot.chunk_executor import ChunkExecutor
 from xinfer_ros.robot.command_source import CommandSource
-from xinfer_ros.robot.health import Health
+from xinfer_ros.robot.health import Health, Level, Verdict
 from xinfer_ros.ros import convert, qos
 from xinfer_ros.ros.diagnostics import executor_diagnostics
 from xinfer_ros.ros.entities import Entities
@@ -16,6 +16,7 @@ from xinfer_ros.ros.sensors import Sensors
 from xinfer_ros.ros.server_link import ServerLink
 
 REPORT_S = 0.5
+REPEAT_NS = 30_000_000_000  # a trouble that stays is logged again
 DIAGNOSE_REPORTS = 2  # diagnostics with every second report: asking the graph takes its time
 
 
@@ -42,6 +43,8 @@ class ExecutorReporter:
         self._executor: ChunkExecutor | None = None
         self._source: CommandSource | None = None
         self._stalled_ns = self._stalls = self._reports = 0
+        self._told: Verdict | None = None
+        self._told_ns = 0
         self.notice = 'waiting for the first joint state'
         entities.create_timer(REPORT_S, self.publish)
 
@@ -73,21 +76,39 @@ class ExecutorReporter:
         if executor is not None and source is not None:
             report, refusal = source.report(), executor.last_refusal
             self._states.publish(convert.from_report(report))
-        else:
-            self._node.get_logger().warning(self.notice, throttle_duration_sec=5.0)
         if self._reports % DIAGNOSE_REPORTS == 0 or self._stalled_ns:
             self._diagnose(report, refusal)
         self._reports += 1
 
+    def _tell(self, verdict: Verdict, now_ns: int) -> None:
+        """Log how the robot is when that changes, and a trouble now and then while it stays."""
+        told = self._told
+        same = told is not None and _kind(verdict) == _kind(told)
+        if same and (verdict.level is Level.OK or now_ns - self._told_ns < REPEAT_NS):
+            return
+        self._told, self._told_ns = verdict, now_ns
+        logger = self._node.get_logger()
+        if verdict.level is Level.OK:
+            logger.info(verdict.text)
+        else:
+            logger.warning(verdict.text)
+
     def _diagnose(self, report: RobotReport, refusal: str) -> None:
+        now_ns = self._clock.now_ns()
         verdict = self._health.judge(
             report,
-            self._clock.now_ns(),
+            now_ns,
             notice=(self._link.notice if self._executor is not None else '') or self.notice,
             refusal=refusal,
             stalled_ns=self._stalled_ns,
         )
+        self._tell(verdict, now_ns)
         mismatched = self._sensors.mismatches() + self._link.mismatches()
         self._diagnostics.publish(
             executor_diagnostics(self._node, report, verdict, self._stalls, mismatched)
         )
+
+
+def _kind(verdict: Verdict) -> tuple[Level, str]:
+    """Return what tells a trouble from others; figures stand at the end of texts."""
+    return verdict.level, verdict.text[:24]

@@ -87,9 +87,7 @@ class Registrar:
         self.notice = str(refusal)
         if refusal.reason is not Reason.NOT_READY:  # which is no more than waiting
             executor.refuse(refusal)
-            self._node.get_logger().error(
-                f'the server refuses this robot: {self.notice}', throttle_duration_sec=5.0
-            )
+            self.notice = f'the server refuses this robot: {self.notice}'
 
     def _check_commitment(self, horizon: int) -> None:
         if text := misfit(self._config, horizon):

@@ -154,7 +154,13 @@ class Sensors:
 
     def _fresh(self, entry: tuple[Any, int] | None, camera: str, now_ns: int) -> Any:
         if entry is None:
-            raise Rejected(Reason.REJECTED_STATE, f'no message of camera {camera} yet')
+            topic = self._cameras[camera].topic_name
+            publishers = self._node.count_publishers(topic)
+            raise Rejected(
+                Reason.REJECTED_STATE,
+                f'no picture of camera {camera} yet: {topic} has {publishers} publishers; '
+                'camera_topics says where it is looked for',
+            )
         age_ns = now_ns - entry[1]
         if age_ns > self._timeout_ns:
             raise Rejected(
