@@ -62,7 +62,7 @@ def test_bags_are_played_as_they_are_and_other_formats_as_messages(mixed: Path) 
 
 def test_one_of_several_episodes_is_chosen(mixed: Path) -> None:
     assert find_episode(f'{mixed}/b_set#1', SHIPPED).name == '1'
-    with pytest.raises(ConfigError, match='there are 0, 1'):
+    with pytest.raises(ConfigError, match='behind the # may stand: 0, 1'):
         find_episode(f'{mixed}/b_set#2', SHIPPED)
 
 
