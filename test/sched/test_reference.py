@@ -16,7 +16,8 @@ from xinfer_ros.sched.reference.core import reference_core
 from xinfer_ros.sched.settings import POLICIES, policy_settings
 from xinfer_ros.sched.settings_base import PolicySettings
 
-from .random_states import CASES, MS, RandomFleet, random_device, random_settings
+from .random_settings import CASES, random_settings
+from .random_states import MS, RandomFleet, random_device
 
 Make = Callable[[Calibration, PolicySettings], SchedulerCore]
 EVENTS = 200  # of one fleet on one device

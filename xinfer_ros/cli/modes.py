@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 from xinfer_ros.cli.arguments import (
     Commands,
     ExampleFormatter,
-    file_path,
     names,
     number,
     whole_number,
     whole_numbers,
 )
+from xinfer_ros.cli.closed_loop import MODES, add_chunk_arguments, add_delay_files
 from xinfer_ros.cli.console import RoundProgress, output_console
 
 if TYPE_CHECKING:
     from xinfer_ros.fleet.modes import ModesPlan
 
-MODES = ('rtc', 'async', 'sync', 'ensemble')
 DELAYS_MS = (0, 60, 120, 180, 240, 300)
 MAX_DELAY_MS = 10_000
 
@@ -69,20 +68,12 @@ def add_commands(commands: Commands) -> None:
         '--deviation', type=number(0.0, 1.0), default=0.02, metavar='RAD',
         help='standard deviation of each inference from the recording [rad]',
     )  # fmt: skip
-    parser.add_argument(
-        '--horizon', type=whole_number(2, 1000), default=50, metavar='ROWS', help='rows of a chunk'
-    )
-    parser.add_argument(
-        '--period-ms', type=whole_number(10, 10_000), default=180, metavar='MS',
-        help='TE, least time between two requests [ms]',
-    )  # fmt: skip
+    add_chunk_arguments(parser)
     parser.add_argument(
         '--seeds', type=whole_number(1, 1000), default=5, metavar='N',
         help='runs of each mode, delay and episode, with the seeds 1, 2, ...',
     )  # fmt: skip
-    group = parser.add_argument_group('files')
-    group.add_argument('--json', type=file_path, metavar='FILE.json', help='write the numbers')
-    group.add_argument('--plot', type=file_path, metavar='FILE.png', help='draw them over delay')
+    add_delay_files(parser)
     parser.set_defaults(run=_modes)
 
 

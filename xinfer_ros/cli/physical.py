@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from xinfer_ros.cli.arguments import (
     Commands,
     ExampleFormatter,
-    file_path,
     names,
     number,
     whole_number,
     whole_numbers,
 )
+from xinfer_ros.cli.closed_loop import MODES, add_chunk_arguments, add_delay_files
 from xinfer_ros.cli.console import RoundProgress, output_console
 from xinfer_ros.errors import ConfigError
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 DELAYS_MS = (0, 50, 100, 150, 200, 250, 300)
 TASKS = ('static', 'moving')
-MODES = ('rtc', 'async', 'sync', 'ensemble')
 MAX_COMMITMENT = 1000
 
 
@@ -82,20 +81,12 @@ def add_commands(commands: Commands) -> None:
         '--limit', type=number(1.0, 600.0), default=20.0, metavar='S',
         help='time after which an episode has failed [s]',
     )  # fmt: skip
-    parser.add_argument(
-        '--period-ms', type=whole_number(10, 10_000), default=180, metavar='MS',
-        help='TE, least time between two requests [ms]',
-    )  # fmt: skip
-    parser.add_argument(
-        '--horizon', type=whole_number(2, 1000), default=50, metavar='ROWS', help='rows of a chunk'
-    )
+    add_chunk_arguments(parser)
     parser.add_argument(
         '--jobs', type=whole_number(1, 256), default=None, metavar='N',
         help='processes that simulate at once; without it, one a core',
     )  # fmt: skip
-    group = parser.add_argument_group('files')
-    group.add_argument('--json', type=file_path, metavar='FILE.json', help='write the numbers')
-    group.add_argument('--plot', type=file_path, metavar='FILE.png', help='draw them over delay')
+    add_delay_files(parser)
     parser.set_defaults(run=_physical)
 
 

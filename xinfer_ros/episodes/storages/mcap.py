@@ -27,7 +27,6 @@ from xinfer_ros.episodes.storages.mcap_records import (
     message_index,
     records,
 )
-from xinfer_ros.episodes.topic import RecordedTopic
 from xinfer_ros.errors import ConfigError
 
 _FOOTER_BYTES = HEAD_BYTES + 20
@@ -48,7 +47,7 @@ class McapFile:
         self._path, self._file = path, path.open('rb')
         self._end = path.stat().st_size
         self._channels = Channels()
-        self._warnings: list[str] = []
+        self.warnings: list[str] = []
         self._chunks: OrderedDict[int, bytes] = OrderedDict()
         self._damaged: set[int] = set()
         if self._file.read(len(MAGIC)) != MAGIC:
@@ -61,30 +60,11 @@ class McapFile:
         if rows is None:
             self._channels = Channels()
             rows = self._by_records()
+        self.topics = self._channels.topics()
         places = self._channels.places()
-        self._topic_ids = np.array([places[int(row)] for row in rows[:, 1]], np.int32)
-        self._times_ns = rows[:, 0]
+        self.topic_ids = np.array([places[int(row)] for row in rows[:, 1]], np.int32)
+        self.times_ns = rows[:, 0]
         self._where = rows[:, 2:]
-
-    @property
-    def topics(self) -> Sequence[RecordedTopic]:
-        """Return its topics."""
-        return self._channels.topics()
-
-    @property
-    def times_ns(self) -> npt.NDArray[np.int64]:
-        """Return when each message was received, in the order of the file [ns]."""
-        return self._times_ns
-
-    @property
-    def topic_ids(self) -> npt.NDArray[np.int32]:
-        """Return the place of each message's topic in ``topics``."""
-        return self._topic_ids
-
-    @property
-    def warnings(self) -> Sequence[str]:
-        """Return what is wrong with the file."""
-        return self._warnings
 
     def data(self, index: int) -> bytes:
         """
@@ -192,9 +172,9 @@ class McapFile:
             if ended:
                 break
         if cut or not ended:
-            self._warnings.append(f'{self._path.name} is cut short: {len(rows)} whole messages')
+            self.warnings.append(f'{self._path.name} is cut short: {len(rows)} whole messages')
         if damaged:
-            self._warnings.append(f'{self._path.name}: {damaged} damaged chunks are left out')
+            self.warnings.append(f'{self._path.name}: {damaged} damaged chunks are left out')
         return np.array(rows, np.int64).reshape(-1, 4)
 
     def _messages(

@@ -3,12 +3,10 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
-import numpy.typing as npt
 
 from xinfer_ros.episodes.compression import DamageError
 from xinfer_ros.episodes.storages.sqlite3_pages import Row, is_whole, rows_of_pages
@@ -28,7 +26,7 @@ class Sqlite3File:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._warnings: list[str] = []
+        self.warnings: list[str] = []
         with path.open('rb') as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise ConfigError(f'{path}: it is no sqlite3 file')
@@ -42,36 +40,17 @@ class Sqlite3File:
         self._base.execute('PRAGMA writable_schema=ON')
         self._saved: dict[int, Row] = {}
         try:
-            self._topic_rows = self._topics()
+            topic_rows = self._topics()
             rows = self._rows()
         except sqlite3.DatabaseError as error:
             self.close()
             raise ConfigError(f'{path}: {error}; it is no bag of rosbag2, or broken') from error
-        places = {row[0]: place for place, row in enumerate(self._topic_rows)}
+        self.topics = [topic for _, topic in topic_rows]
+        places = {row[0]: place for place, row in enumerate(topic_rows)}
         kept = [row for row in rows if row[1] in places and _is_time(row[2])]
         self._ids = [row[0] for row in kept]
-        self._topic_ids = np.array([places[row[1]] for row in kept], np.int32)
-        self._times_ns = np.array([row[2] for row in kept], np.int64)
-
-    @property
-    def topics(self) -> Sequence[RecordedTopic]:
-        """Return its topics."""
-        return [row[1] for row in self._topic_rows]
-
-    @property
-    def times_ns(self) -> npt.NDArray[np.int64]:
-        """Return when each message was received, in the order of the file [ns]."""
-        return self._times_ns
-
-    @property
-    def topic_ids(self) -> npt.NDArray[np.int32]:
-        """Return the place of each message's topic in ``topics``."""
-        return self._topic_ids
-
-    @property
-    def warnings(self) -> Sequence[str]:
-        """Return what is wrong with the file."""
-        return self._warnings
+        self.topic_ids = np.array([places[row[1]] for row in kept], np.int32)
+        self.times_ns = np.array([row[2] for row in kept], np.int64)
 
     def data(self, index: int) -> bytes:
         """
@@ -136,7 +115,7 @@ class Sqlite3File:
                 ).fetchall()
         self._saved = {row.number: row for row in rows_of_pages(self._path)}
         rows = [(row.number, row.topic_id, row.time_ns) for row in self._saved.values()]
-        self._warnings.append(f'{self._path.name} is cut short: {len(rows)} whole messages')
+        self.warnings.append(f'{self._path.name} is cut short: {len(rows)} whole messages')
         return sorted(rows)
 
 
