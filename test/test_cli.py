@@ -2,6 +2,8 @@
 """The command xinfer: what it prints and writes, and how it refuses."""
 
 import json
+import subprocess
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -224,3 +226,17 @@ def test_setting_is_read_by_its_type(pair: str, value: object) -> None:
 def test_value_that_does_not_fit_is_refused(pair: str, part: str) -> None:
     with pytest.raises(ConfigError, match=part):
         changes(SlackGateSettings, [pair], 'it')
+
+
+def test_commands_are_found_without_the_packages_that_only_some_need() -> None:
+    """A robot or a server without the readers of recordings has every other command."""
+    code = (
+        'import sys, xinfer_ros.cli, xinfer_ros.ros.executor_main\n'
+        'print(*sorted({name.partition(".")[0] for name in sys.modules}))'
+    )
+    loaded = subprocess.run(
+        [sys.executable, '-c', code], capture_output=True, text=True, check=True, timeout=60
+    ).stdout.split()
+    optional = {'av', 'h5py', 'lz4', 'mcap', 'mujoco', 'pyarrow', 'rosbags', 'torch', 'zstandard'}
+    assert 'numpy' in loaded
+    assert optional.isdisjoint(loaded)

@@ -5,6 +5,7 @@ import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 from rich.console import Console
@@ -13,10 +14,12 @@ from xinfer_ros.cli.arguments import Commands, ExampleFormatter, number, seconds
 from xinfer_ros.cli.console import output_console
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.clock import MonotonicClock
-from xinfer_ros.episodes.sources import EpisodeReference
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.ros.node_list import DEFAULT_ROBOTS, DEFAULT_SEED, ROBOTS_PER_PROCESS, FleetPlan
 from xinfer_ros.ros.params_file import resolve
+
+if TYPE_CHECKING:
+    from xinfer_ros.episodes.sources import EpisodeReference
 
 
 def add_commands(commands: Commands) -> None:
@@ -180,7 +183,7 @@ def _fleet(arguments: argparse.Namespace) -> int:
     return 1 if faults else 0
 
 
-def _check_episodes(plan: FleetPlan, episodes: Sequence[EpisodeReference]) -> None:
+def _check_episodes(plan: FleetPlan, episodes: 'Sequence[EpisodeReference]') -> None:
     """Refuse episodes that lack a topic which the executor of their robot needs."""
     from xinfer_ros.ros.replay_topics import check_recording, topics_of_executor
 
