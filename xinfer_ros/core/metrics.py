@@ -116,4 +116,6 @@ class RobotReport:
     hold: str = ''
     latency_p50_ns: int = 0
     latency_p99_ns: int = 0
+    network_p50_ns: int = 0
+    network_p99_ns: int = 0
     reasons: Counter[Reason] = field(default_factory=Counter)

@@ -41,6 +41,9 @@ class Observation:
     :param minimum_period_ns: ``TE``, least time from one request of the robot to the next [ns]
     :param state: ``(num_joints,)`` float32 in ``joint_names`` order
     :param leftover: ``(leftover_steps, num_joints)`` float32 in ``joint_names`` order
+    :param ticks: control ticks of the robot, ``starved_ticks`` among them; 0: not told
+    :param answered_request_id: latest request whose answer has come, 0: none
+    :param round_trip_ns: from sending that one to its answer, by the robot's own clock [ns]
     """
 
     session: int
@@ -56,3 +59,7 @@ class Observation:
     commitment_steps: int
     keyframe_spacing_ns: int
     leftover: npt.NDArray[np.float32]
+    ticks: int = 0
+    starved_ticks: int = 0
+    answered_request_id: int = 0
+    round_trip_ns: int = 0

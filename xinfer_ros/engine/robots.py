@@ -13,7 +13,7 @@ from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.metrics import ClockSkew
 from xinfer_ros.errors import Reason, Rejected
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 ROBOT_ID = re.compile(r'[A-Za-z][A-Za-z0-9_]{0,63}')
 NAMESPACE = re.compile(r'(/[A-Za-z_][A-Za-z0-9_]{0,63}){1,8}')
 

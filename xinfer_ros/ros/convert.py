@@ -106,6 +106,10 @@ def _observation(message: Any, names: tuple[str, ...], leftover: Any) -> Observa
         commitment_steps=message.commitment_steps,
         keyframe_spacing_ns=message.keyframe_spacing_ns,
         leftover=leftover,
+        ticks=message.ticks,
+        starved_ticks=message.starved_ticks,
+        answered_request_id=message.answered_request_id,
+        round_trip_ns=message.round_trip_ns,
     )
 
 
@@ -241,7 +245,7 @@ _REPORT_FIELDS = (
     'latency_p50_ns', 'latency_p99_ns', 'degraded_chunks', 'handoff_violations',
     'overfrozen_steps', 'commitment_steps', 'execution_mode', 'minimum_period_ns', 'budget_ns',
     'budget_reason', 'superseded', 'trigger_misses', 'overruns', 'skipped_steps', 'handoff_jump',
-    'handoff_jump_max', 'motion', 'hold',
+    'handoff_jump_max', 'motion', 'hold', 'network_p50_ns', 'network_p99_ns',
 )  # fmt: skip
 
 
