@@ -14,7 +14,7 @@ ROS   := $(strip $(ROS))
 WHEELS := requirements/torch.txt requirements/runtime.txt requirements/dev.txt \
           requirements/ros-$(ROS).txt requirements/ros-$(ROS)-build.txt
 BUILT_FROM := package.xml CMakeLists.txt setup.py pyproject.toml $(wildcard cmake/* src/* msg/* srv/* launch/* \
-              config/* episodes/*/metadata.yaml)
+              config/* web/* episodes/*/metadata.yaml)
 
 # Nothing that is started from here talks to another machine
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
@@ -40,6 +40,8 @@ $(VENV)/built.stamp: $(VENV)/installed.stamp $(BUILT_FROM)
 	@echo '[4/4] interfaces and scheduler (CMake, about a minute)'
 	@$(PIP) install --quiet --no-build-isolation --no-deps --editable . > $(VENV)/build.log 2>&1 \
 	  || { tail -n 40 $(VENV)/build.log; echo 'the whole log: $(VENV)/build.log'; exit 1; }
+	@test -f $(VENV)/share/xinfer_ros/web/vendor/uPlot.iife.min.js \
+	  || echo 'the live page has no charts: npm is missing or reaches no registry. Then: rm $@; make setup'
 	@touch $@
 
 fleet: setup  ## run a server and ROBOTS=4 robots for DURATION=30 seconds on recorded episodes

@@ -17,6 +17,8 @@ enum class Verdict : int {
   deferred_batch = 7,    // waits for others to fill its batch
 };
 
+constexpr int kVerdicts = 8;
+
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct Decision {
@@ -46,13 +48,23 @@ class Policy {
   virtual bool holds_back() const { return false; }
   virtual bool releases(const State&) { return true; }
 
+  // Whether it shields a live request from the others.
+  virtual bool shields(const State&, const Request&) const { return false; }
+
+  // What it keeps between two calls; what it looks up anew each time is none of it.
+  virtual void visit(Archive&) {}
+
   std::vector<Decision>* log = nullptr;
+  std::array<int64_t, kVerdicts> verdicts{};  // a verdict that is only repeated counts once
 
  protected:
-  void note(const State& state, int place, Verdict verdict, int64_t against = -1,
-            double slack = 0.0, double cost = 0.0, double foreseen = -1.0) {
+  void note(State& state, int place, Verdict verdict, int64_t against = -1, double slack = 0.0,
+            double cost = 0.0, double foreseen = -1.0) {
+    Request& r = state.requests[place];
+    const int told = r.stage * kVerdicts + static_cast<int>(verdict);
+    if (r.told != told) ++verdicts[static_cast<int>(verdict)];
+    r.told = told;
     if (!log) return;
-    const Request& r = state.requests[place];
     log->push_back({state.now, r.key, r.stage, verdict, against, slack, cost, foreseen,
                     r.promoted ? r.promoted_at : -1.0});
   }

@@ -71,6 +71,12 @@ class Foresight : public Policy {
     return pacing_.next(state, robot);
   }
 
+  bool shields(const State& state, const Request& r) const override {
+    return due(state, state.load(Counts{}), r) - state.now <= s_.rollout.urgent;
+  }
+
+  void visit(Archive& a) override { a(allowance_); }
+
  private:
   // Key of the first registered request that the rollout found late, -1 if none.
   int64_t hurt(const State& state, const Rollout& rollout) const {
@@ -97,13 +103,7 @@ class Foresight : public Policy {
     const Load& alone = state.load(Counts{});
     for (int place : state.live) {
       const Request& r = state.requests[place];
-      double due = r.deadline + r.put_off;
-      const double finish = state.now + state.remaining(alone, r);
-      if (finish > due && s_.hopeless > 0.0) {  // late in any case: makes room, and comes back soon
-        const double step = s_.hopeless * std::min(r.budget, s_.rollout.urgent);
-        due += step * std::ceil((finish - due) / step);
-      }
-      all_.push_back({due, state.now, place, r.robot});
+      all_.push_back({due(state, alone, r), state.now, place, r.robot});
     }
     for (size_t number = 0; number < state.robots.size(); ++number) {
       const Robot& robot = state.robots[number];
@@ -134,6 +134,14 @@ class Foresight : public Policy {
       return a.due != b.due ? a.due < b.due : a.robot < b.robot;
     });
     lay_out(state);
+  }
+
+  double due(const State& state, const Load& alone, const Request& r) const {
+    const double due = r.deadline + r.put_off, finish = state.now + state.remaining(alone, r);
+    if (finish <= due || s_.hopeless <= 0.0) return due;
+    // late in any case: makes room, and comes back soon
+    const double step = s_.hopeless * std::min(r.budget, s_.rollout.urgent);
+    return due + step * std::ceil((finish - due) / step);
   }
 
   static bool runs(const State& state, const Item& item) {

@@ -40,10 +40,14 @@ class Group {
     return places;
   }
 
+  void visit(Archive& a) { a(members_); }
+
  private:
   struct Member {
     int place;
     int64_t key;
+
+    void visit(Archive& a) { a(place, key); }
   };
   std::vector<Member> members_;
 };
@@ -89,6 +93,8 @@ class WholePipeline : public GroupPolicy {
       group_.form(state, choose(state, most));
     issue(state, group_, started);
   }
+
+  void visit(Archive& a) override { a(group_); }
 
  protected:
   // Who of those that wait for ViT goes next, at most so many; nobody to wait.

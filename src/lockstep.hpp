@@ -19,6 +19,7 @@ class Lockstep : public GroupPolicy {
 
   bool holds_back() const override { return publish_at_barrier_; }
   bool releases(const State& state) override { return is_over(state); }
+  void visit(Archive& a) override { a(context_, action_); }
 
  private:
   // Whether this round's Context waits for Action, and its Action has ended.

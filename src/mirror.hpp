@@ -9,6 +9,8 @@
 #include <limits>
 #include <vector>
 
+#include "archive.hpp"
+
 namespace xinfer {
 
 constexpr double kDefaultSpacing = 1e3 / 30.0;  // of a robot that does not tell
@@ -30,6 +32,8 @@ struct Coming {
   double end = 0.0;      // executed steps up to which its rows are good
   double left = 0.0;     // when it left the server [ms], infinite while it is computed
   double arrival = 0.0;  // at the robot [ms], as foreseen
+
+  void visit(Archive& a) { a(end, left, arrival); }
 };
 
 class Mirror {
@@ -44,6 +48,11 @@ class Mirror {
   int64_t observations = 0;  // that were predicted
 
   double mean_error() const { return observations ? error_sum / observations : 0.0; }
+
+  void visit(Archive& a) {
+    a(known, spacing, horizon, link, moves, error_sum, error_max, observations, executed_, at_,
+      good_, coming_);
+  }
 
   // Takes in what a robot has seen of its queue half a link ago.
   void observe(double now, const Sight& sight) {

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "policies.hpp"
 #include "simulation.hpp"
 
 namespace py = pybind11;
@@ -46,90 +47,6 @@ static Device make_device(const std::array<double, kStages>& work,
   return d;
 }
 
-// One number or switch of a policy's settings; sched/settings.py has them all.
-static double number(const py::dict& settings, const char* key) {
-  return settings[key].cast<double>();
-}
-static bool flag(const py::dict& settings, const char* key) { return settings[key].cast<bool>(); }
-
-static std::unique_ptr<Policy> make_lookahead(const py::dict& d) {
-  const auto objective = d["objective"].cast<std::string>();
-  const TierWeights weights{number(d, "fast_weight"), number(d, "slow_weight"),
-                            number(d, "tier_horizon_ms")};
-  if (objective == "starvation") {
-    PlayAheadSettings s;
-    s.max_batch = d["max_batch"].cast<int>();
-    s.weights = weights;
-    s.flat = number(d, "flat");
-    s.fade = number(d, "fade");
-    s.bonus = number(d, "bonus");
-    s.protection = flag(d, "protection");
-    s.memory = number(d, "memory");
-    s.floor = number(d, "floor");
-    s.floor_price = number(d, "floor_price");
-    return std::make_unique<PlayAhead>(s);
-  }
-  LookaheadSettings s;
-  s.max_batch = d["max_batch"].cast<int>();
-  s.depth = d["depth"].cast<int>();
-  s.page = objective == "page";
-  s.window = number(d, "window");
-  s.weights = weights;
-  s.protection = flag(d, "protection");
-  s.fairness = number(d, "fairness");
-  s.least_share = number(d, "least_share");
-  return std::make_unique<Lookahead>(s);
-}
-
-static std::unique_ptr<Policy> make_policy(const std::string& name, const py::dict& d) {
-  if (name == "fifo") return std::make_unique<Fifo>();
-  if (name == "edf") return std::make_unique<Edf>();
-  if (name == "slack_gate") return std::make_unique<SlackGate>(number(d, "threshold_ms"));
-  if (name == "xinfer") {
-    SharedSlackSwitches s;
-    s.strict_gating = flag(d, "strict_gating");
-    s.arrival_aware = flag(d, "arrival_aware");
-    s.entry_only = flag(d, "entry_only");
-    s.zero_slack_promotion = flag(d, "zero_slack_promotion");
-    return std::make_unique<SharedSlack>(s, number(d, "reserved_ms"));
-  }
-  if (name == "foresight") {
-    ForesightSettings s;
-    s.rollout.urgent = number(d, "urgent_ms");
-    s.rollout.horizon = number(d, "horizon_ms");
-    s.rollout.sharpness = number(d, "sharpness_ms");
-    s.rollout.margin = number(d, "margin_ms");
-    s.rollout.tardiness = number(d, "tardiness_per_ms");
-    s.pacing.enabled = flag(d, "pacing");
-    s.pacing.rate = number(d, "pacing_rate_per_ms");
-    s.pacing.spread = number(d, "pacing_spread");
-    s.pacing.step = number(d, "pacing_step_ms");
-    s.pacing.window = number(d, "pacing_window_ms");
-    s.pacing.back = number(d, "back_ms");
-    s.pacing.reserved = number(d, "reserved_ms");
-    s.tolerance = number(d, "tolerance");
-    s.tries = d["tries"].cast<int>();
-    s.shed_at = number(d, "shed_at");
-    s.shed_gain = number(d, "shed_gain");
-    s.shed_share = number(d, "shed_share");
-    s.shed_burst = number(d, "shed_burst");
-    s.put_off = number(d, "put_off_ms");
-    s.patience = number(d, "patience_ms");
-    s.spare = number(d, "spare_ms");
-    s.hopeless = number(d, "hopeless_share");
-    s.gone = s.pacing.gone = number(d, "gone_ms");
-    return std::make_unique<Foresight>(s);
-  }
-  if (name == "dynamic_batch")
-    return std::make_unique<DynamicBatch>(d["max_batch"].cast<int>(), number(d, "wait_ms"));
-  if (name == "robion")
-    return std::make_unique<Lockstep>(d["group"].cast<int>(), flag(d, "publish_at_barrier"));
-  if (name == "round_robin") return std::make_unique<RoundRobin>(d["max_batch"].cast<int>());
-  if (name == "armory_edf") return std::make_unique<DryFirst>(d["max_batch"].cast<int>());
-  if (name == "lookahead") return make_lookahead(d);
-  throw std::invalid_argument("no compiled policy " + name);
-}
-
 static std::unique_ptr<Core> make_core(const Device& device, const Counts& limits,
                                        const std::string& name, const py::dict& settings) {
   for (int limit : limits)
@@ -164,6 +81,33 @@ static py::list dispatch(Core& core, int64_t now_ns) {
     out.append(py::make_tuple(unit.number, unit.stage, keys));
   }
   return out;
+}
+
+// Of each running unit: its number, and when it was predicted to end as it started [ns].
+static py::dict foreseen_ends(const Core& core) {
+  py::dict out;
+  for (const Unit& unit : core.state.units) out[py::int_(unit.number)] = core.ns(unit.foreseen_end);
+  return out;
+}
+
+// Of each live request: key, robot, arrival, budget, deadline [ns], stage, its unit or -1.
+static py::list live_requests(const Core& core) {
+  py::list out;
+  for (int place : core.state.live) {
+    const Request& r = core.state.requests[place];
+    out.append(py::make_tuple(r.key, r.robot, core.ns(r.arrival), std::llround(r.budget * 1e6),
+                              core.ns(r.deadline), r.stage,
+                              r.unit < 0 ? -1 : core.state.units[r.unit].number));
+  }
+  return out;
+}
+
+// The calls in a journal, each a tuple of its numbers, and the time of the last one.
+static py::tuple read_journal(const std::string& bytes, int64_t last_ns) {
+  JournalReader reader(bytes, last_ns);
+  py::list calls;
+  while (!reader.at_end()) calls.append(py::tuple(py::cast(reader.next())));
+  return py::make_tuple(calls, reader.last_ns());
 }
 
 template <typename Row, typename Number>
@@ -260,11 +204,27 @@ PYBIND11_MODULE(_native, m) {
       .def("cancel", &Core::cancel, py::arg("now_ns"), py::arg("key"))
       .def("withdraw", &Core::withdraw, py::arg("now_ns"), py::arg("number"))
       .def("set_budget", &Core::set_budget, py::arg("key"), py::arg("budget_ns"))
+      .def("num_protected", &Core::num_protected)
+      .def("live_requests", &live_requests)
+      .def("slack_ms", &Core::slack, py::arg("key"))
+      .def("foreseen_ends_ns", &foreseen_ends)
+      .def("counters",
+           [](const Core& core) {
+             return py::make_tuple(py::tuple(py::cast(core.policy->verdicts)),
+                                   std::llround(core.prediction_error * 1e6), core.predictions);
+           })
+      .def("keep_journal", [](Core& core, bool keep) { core.journal.keeps = keep; },
+           py::arg("keep"))
+      .def("take_journal", [](Core& core) { return py::bytes(core.journal.take()); })
+      .def("snapshot", [](Core& core) { return py::bytes(core.snapshot()); })
+      .def("restore", [](Core& core, const py::bytes& state) { core.restore(state); },
+           py::arg("state"))
       .def("keep_log", &Core::keep_log, py::arg("keep"))
       .def("take_decisions", &take_decisions)
       .def_property_readonly("mirror_error",
                              [](const Core& core) { return core.state.mirror_error(); })
       .def_property_readonly("correction", [](const Core& core) { return core.state.correction; });
+  m.def("read_journal", &read_journal, py::arg("journal"), py::arg("last_ns"));
   m.def("simulate", &simulate, py::kw_only(), py::arg("core"), py::arg("start_ns"),
         py::arg("quota"), py::arg("budget_ns"), py::arg("draws"), py::arg("true_rates"),
         py::arg("timing"), py::arg("keep_transitions"), py::arg("robot_time"));

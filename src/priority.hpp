@@ -66,6 +66,10 @@ class SlackGate : public Policy {
     }
   }
 
+  bool shields(const State& state, const Request& r) const override {
+    return state.slack(state.load(state.running), r) < threshold_;
+  }
+
  private:
   double threshold_;
 };

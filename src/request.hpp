@@ -2,6 +2,7 @@
 // Requests, units and robots as the scheduler knows them. Times in ms.
 #pragma once
 
+#include "archive.hpp"
 #include "device.hpp"
 
 namespace xinfer {
@@ -17,8 +18,14 @@ struct Request {
   double promoted_at = 0.0;
   double queued = 0.0;   // when it was registered
   double put_off = 0.0;  // added to the deadline of a request that is given up for its budget
+  int told = -1;         // the newest verdict about it, with its stage
 
   bool is_protected() const { return promoted && !hopeless; }
+
+  void visit(Archive& a) {
+    a(key, robot, arrival, budget, deadline, stage, unit, promoted, hopeless, holds, promoted_at,
+      queued, put_off, told);
+  }
 };
 
 struct Unit {
@@ -30,10 +37,17 @@ struct Unit {
   double work = 0.0;                     // W_s, of the whole batch
   double done = 0.0;                     // w
   double left = 0.0;                     // [W_s - w]^+
+  double foreseen_end = 0.0;             // as predicted once its dispatch was done
+
+  void visit(Archive& a) {
+    a(number, stage, count, members, begin, work, done, left, foreseen_end);
+  }
 };
 
 struct Arrival {
   double time, budget;
+
+  void visit(Archive& a) { a(time, budget); }
 };
 
 // What is known of one robot, to foresee its next request.
@@ -47,6 +61,10 @@ struct Robot {
   double paced = 0.0;          // time between arrivals that it was asked for, 0 if none
   double returned = -1e300;    // when its last response left the lanes
   double spared_until = -1e300;  // it is not put off again before
+
+  void visit(Archive& a) {
+    a(known, in_server, announced, last_arrival, budget, period, paced, returned, spared_until);
+  }
 };
 
 // One load n, looked up once: the remaining time of any request follows in constant time.

@@ -28,6 +28,11 @@ class RoundRobin : public WholePipeline {
  public:
   using WholePipeline::WholePipeline;
 
+  void visit(Archive& a) override {
+    WholePipeline::visit(a);
+    a(next_);
+  }
+
  protected:
   std::vector<int> choose(State& state, int most) override {
     std::vector<int> places = by_arrival(state);

@@ -42,6 +42,8 @@ class SharedSlack : public Policy {
     }
   }
 
+  bool shields(const State&, const Request& r) const override { return r.is_protected(); }
+
  private:
   void scan_order(const State& state, int stage) {
     order_.clear();

@@ -85,6 +85,8 @@ class State {
     now = std::max(now, t);
   }
 
+  void visit(Archive& archive);  // core.hpp
+
   // Requests that may still enter ViT.
   int free_states() const { return max_held > 0 ? max_held - held : kMaxBatch; }
 

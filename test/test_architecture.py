@@ -24,13 +24,21 @@ ALLOWED = {
     'sim': {'sched', 'predict', 'robot', 'core', '_native'},
     'models': {'predict', 'core'},
     'engine': {'sched', 'predict', 'models', 'core'},
+    'observe': {'engine', 'sched', 'predict', 'core'},
+    'openpi': {'engine', 'core'},
     'episodes': {'core'},
     'physics': {'sim', 'robot', 'core'},
-    'fleet': {'sim', 'sched', 'predict', 'engine', 'robot', 'episodes', 'physics', 'core'},
+    'fleet': {
+        'sim', 'sched', 'predict', 'engine', 'observe', 'openpi', 'robot', 'episodes', 'physics',
+        'core',
+    },
     'brain': {'core'},
     'pool': {'engine', 'core'},
-    'ros': {'core', 'predict', 'sched', 'robot', 'models', 'engine', 'episodes', 'brain', 'pool'},
-}
+    'ros': {
+        'core', 'predict', 'sched', 'robot', 'models', 'engine', 'observe', 'openpi', 'episodes',
+        'brain', 'pool',
+    },
+}  # fmt: skip
 LEAVES = {'errors', 'config', 'setting'}
 GENERATED = {'msg', 'srv'}
 ROS_PACKAGES = {'rclpy', 'launch', 'launch_ros', 'rosidl_runtime_py', 'builtin_interfaces'}
@@ -273,6 +281,11 @@ def test_modules_are_not_too_long() -> None:
     assert {path: lines for path, lines in lengths.items() if lines > MAX_LINES} == {}
 
 
+def test_no_message_is_held_back_without_a_count() -> None:
+    """OB-02: whatever may repeat goes through core/repeats.py."""
+    assert [source.path for source in PRODUCT if 'throttle_duration_sec' in source.text] == []
+
+
 def test_nodes_are_thin() -> None:
     """They turn messages into dataclasses and hand over to objects that need no ROS."""
     nodes = {s.path: len(s.text.splitlines()) for s in PRODUCT if s.path.endswith('_node.py')}
@@ -292,6 +305,9 @@ def test_nodes_are_thin() -> None:
         ('ros.params_file', {'torch', 'rclpy'}),
         ('ros.process_group', {'torch', 'rclpy'}),
         ('fleet.run', {'torch', 'rclpy'}),
+        ('fleet.bench_run', {'torch', 'rclpy', 'cv2'}),
+        ('ros.emulated_main', {'torch'}),
+        ('robot.emulated_fleet', {'torch', 'rclpy', 'yaml'}),
         ('robot.chunk_executor', {'torch', 'rclpy', 'yaml'}),
     ],
 )

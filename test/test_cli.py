@@ -162,7 +162,7 @@ def test_tables_write_a_page_with_pictures(
         ('sim --plot a.pdf', 'must end with .png'),
         ('sim --explain-at 50', 'add --explain N'),
         ('sim --robots 1 --warm-up 1.999 --end 2', 'choose a later end'),
-        ('erc --on live', 'invalid choice'),
+        ('erc --on moon', 'invalid choice'),
         ('erc --criterion papr', 'known: paper, strict'),
         ('tables', '--paper'),
         ('tables --paper --out /no/such/folder', 'there is no folder /no/such'),

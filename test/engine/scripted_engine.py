@@ -15,8 +15,10 @@ from xinfer_ros.core.request import Request
 from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
 from xinfer_ros.engine.engine_life import EngineEvents, EngineLife
 from xinfer_ros.engine.front_end import FrontEnd
-from xinfer_ros.engine.records import Cancel, Done, Dropped, Record, Submit
+from xinfer_ros.engine.observer import ServerObserver
+from xinfer_ros.engine.records import Beat, Cancel, Done, Dropped, Record, Submit
 from xinfer_ros.engine.robots import PROTOCOL_VERSION, Registration, Robot
+from xinfer_ros.engine.seen import Named, Timeline
 from xinfer_ros.engine.status import FrontEndSettings, ServerStatus
 
 CONTRACT = ModelContract(
@@ -52,8 +54,9 @@ class ScriptedEngine:
         self.closed = True
 
     def send(self, record: Record) -> None:
-        """Keep a record."""
-        self.sent.append(record)
+        """Keep a record, but for who robots are."""
+        if not isinstance(record, Named):
+            self.sent.append(record)
 
     def become_ready(self, epoch: int) -> None:
         """Let a new life begin."""
@@ -74,19 +77,18 @@ class ScriptedEngine:
         """Return the keys that the front end cancelled."""
         return [record.key for record in self.sent if isinstance(record, Cancel)]
 
-    def finish(self, submit: Request, rows: Any, ask_after_ns: int = 0) -> None:
-        """Answer a request with rows, and a pace."""
+    def finish(self, submit: Request, rows: Any, ask_after_ns: int = 0, **times: int) -> None:
+        """Answer a request with rows, a pace, and other times than the few nanoseconds here."""
         assert self.life is not None
         self.life.slots.actions[submit.slot] = rows
-        done = Done(
-            key=submit.key,
-            queue_ns=1,
-            vit_ns=2,
-            prefill_ns=3,
-            action_ns=4,
-            ask_after_ns=ask_after_ns,
-        )
+        spent = {'queue_ns': 1, 'vit_ns': 2, 'prefill_ns': 3, 'action_ns': 4, **times}
+        done = Done(key=submit.key, ask_after_ns=ask_after_ns, **spent)
         self._events.engine_record(self.life, done)
+
+    def tell(self, record: Beat | Timeline) -> None:
+        """Let the engine tell of itself."""
+        assert self.life is not None
+        self._events.engine_told(self.life, record)
 
     def hang(self, hangs: bool) -> None:
         """Tell that a unit does not end, or that it has ended after all."""
@@ -117,6 +119,7 @@ class Bench:
     :param capacity_per_s: responses per second that robots are admitted for, None: no limit
     :param overlap_preparation: whether pictures are prepared while the device computes
     :param decoders: run what is prepared; None: at once
+    :param observer: of the front end
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class Bench:
         capacity_per_s: float | None = None,
         overlap_preparation: bool = True,
         decoders: Executor | None = None,
+        observer: ServerObserver | None = None,
     ) -> None:
         self.clock = SimulatedClock(10**9)
         self.engine = ScriptedEngine(num_slots)
@@ -147,6 +151,7 @@ class Bench:
             decoders if decoders is not None else InlineExecutor(),
             self._answer,
             self.statuses.append,
+            observer,
         )
 
     def _answer(self, robot: Robot, answer: Answer) -> None:

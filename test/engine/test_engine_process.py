@@ -20,7 +20,9 @@ from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.core.request import QueueSight, Request
 from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
 from xinfer_ros.core.stage import Stage
+from xinfer_ros.engine.codec import decode, encode
 from xinfer_ros.engine.engine_life import EngineLife, EngineLimits, EngineWatch
+from xinfer_ros.engine.inbox import QueueInbox
 from xinfer_ros.engine.link import EngineLink
 from xinfer_ros.engine.loop import EngineLoop, LoopSettings
 from xinfer_ros.engine.records import (
@@ -35,9 +37,8 @@ from xinfer_ros.engine.records import (
     SetBudget,
     Start,
     Submit,
-    decode,
-    encode,
 )
+from xinfer_ros.engine.seen import Timeline
 from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.errors import ConfigError, ModelError, Reason, Rejected
 from xinfer_ros.models.echo import EchoModel
@@ -136,7 +137,8 @@ def test_scheduler_of_the_engine_has_the_switches(changes: dict[str, Any]) -> No
     """Rounds, or a single state: a second request waits while the first is in ViT."""
     config = ServerConfig(calibration='paper', scheduling_policy='fifo')
     settings = EngineSettings(replace(config, **changes))
-    scheduler = settings.scheduler(settings.device())
+    device = settings.device()
+    scheduler = settings.scheduler(settings.core(device), device)
     scheduler.submit(submit(1).request, 10)
     assert len(scheduler.dispatch(10)) == 1
     scheduler.submit(submit(2).request, 11)
@@ -148,7 +150,8 @@ def test_scheduler_of_the_engine_has_the_switches(changes: dict[str, Any]) -> No
     [
         ({'policy_settings': ('trys=3',)}, 'has no setting trys'),
         ({'unit_timeout_s': 0.1}, 'unit_timeout_s is 0.1, but a unit takes up to'),
-        ({'record_run': 'run.txt'}, 'the name must end with .npz'),
+        ({'decision_log': '/no/such/folder'}, 'there is no folder /no/such: make it first'),
+        ({'decision_log': __file__}, 'which is no folder; name a folder'),
         ({'calibration': 'papr'}, 'no calibration papr'),
     ],
 )
@@ -194,6 +197,9 @@ class Events:
     def engine_ended(self, next_epoch: int) -> None:
         self.ended.put(next_epoch)
 
+    def engine_told(self, life: EngineLife, record: Beat | Timeline) -> None:
+        pass
+
     def engine_hangs(self, life: EngineLife, hangs: bool) -> None:
         raise AssertionError('no unit takes long')
 
@@ -228,7 +234,10 @@ class RunningPipeline:
         self.sent: queue.SimpleQueue[Record] = queue.SimpleQueue()
         scheduler = make_scheduler('foresight', ECHO.device())
         settings = LoopSettings(num_states=8)
-        self.pipeline = EngineLoop(scheduler, model, MonotonicClock(), self._take, settings)
+        self.inbox = QueueInbox()
+        self.pipeline = EngineLoop(
+            scheduler, model, MonotonicClock(), self._take, settings, self.inbox
+        )
         self.error: Exception | None = None
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -250,7 +259,7 @@ class RunningPipeline:
 
     def close(self) -> None:
         """End the pipeline."""
-        self.pipeline.post(None)
+        self.inbox.put(None)
         self._thread.join(TIMEOUT_S)
         assert not self._thread.is_alive()
 
@@ -259,8 +268,8 @@ def test_stages_of_different_requests_overlap() -> None:
     """While one request is in Prefill, the next is in ViT: there is no common round."""
     model = GatedModel()
     running = RunningPipeline(model)
-    running.pipeline.post(submit(1, 0))
-    running.pipeline.post(submit(2, 1))
+    running.inbox.put(submit(1, 0))
+    running.inbox.put(submit(2, 1))
     assert model.entered.get(timeout=TIMEOUT_S) == (Stage.VIT, [0])
     model.gates[Stage.VIT].release()
     both = {model.entered.get(timeout=TIMEOUT_S)[0] for _ in range(2)}
@@ -274,9 +283,9 @@ def test_stages_of_different_requests_overlap() -> None:
 def test_a_cancelled_request_leaves_at_the_next_boundary() -> None:
     model = GatedModel()
     running = RunningPipeline(model)
-    running.pipeline.post(submit(1, 0))
+    running.inbox.put(submit(1, 0))
     assert model.entered.get(timeout=TIMEOUT_S) == (Stage.VIT, [0])
-    running.pipeline.post(Cancel(key=1))
+    running.inbox.put(Cancel(key=1))
     model.gates[Stage.VIT].release()
     assert running.sent.get(timeout=TIMEOUT_S) == Dropped(
         key=1, reason=Reason.SUPERSEDED, detail=''
@@ -290,12 +299,12 @@ def test_a_failing_stage_is_an_answer_without_secrets_and_the_rest_goes_on() -> 
     running = RunningPipeline(model)
     for gate in model.gates.values():
         gate.release(10)
-    running.pipeline.post(submit(1))
+    running.inbox.put(submit(1))
     dropped = running.sent.get(timeout=TIMEOUT_S)
     assert isinstance(dropped, Dropped)
     assert (dropped.key, dropped.reason) == (1, Reason.MODEL_FAILED)
     assert 'secret' not in dropped.detail
-    running.pipeline.post(submit(2))
+    running.inbox.put(submit(2))
     assert running.sent.get(timeout=TIMEOUT_S).key == 2  # type: ignore[union-attr]
     running.close()
 
@@ -306,7 +315,7 @@ def test_an_engine_whose_every_unit_fails_ends(caplog: pytest.LogCaptureFixture)
     running = RunningPipeline(model)
     model.gates[Stage.VIT].release(10)
     for key in range(1, 6):
-        running.pipeline.post(submit(key))
+        running.inbox.put(submit(key))
     assert '5 units of VIT in a row have failed' in str(running.wait_for_error())
     assert 'a secret of /home/someone' in caplog.text
 
@@ -314,10 +323,10 @@ def test_an_engine_whose_every_unit_fails_ends(caplog: pytest.LogCaptureFixture)
 def test_a_request_that_nobody_waits_for_any_more_is_dropped() -> None:
     model = GatedModel()
     running = RunningPipeline(model)
-    running.pipeline.post(submit(1, 0))
+    running.inbox.put(submit(1, 0))
     model.entered.get(timeout=TIMEOUT_S)
     old = Request(key=2, robot=1, slot=1, arrival_ns=0, budget_ns=1, reserved_ns=0, period_ns=1)
-    running.pipeline.post(Submit(request=old))
+    running.inbox.put(Submit(request=old))
     dropped = running.sent.get(timeout=TIMEOUT_S)
     assert isinstance(dropped, Dropped)
     assert (dropped.key, dropped.reason) == (2, Reason.EXPIRED)
@@ -334,7 +343,7 @@ def test_the_pipeline_computes_what_the_model_computes() -> None:
     model.bind(slots, LanePlan(num_states=2))
     slots.state[1] = 2.5
     running = RunningPipeline(model)
-    running.pipeline.post(submit(1, 1))
+    running.inbox.put(submit(1, 1))
     assert isinstance(running.sent.get(timeout=TIMEOUT_S), Done)
     assert slots.actions[1, 0, 0] == 2.5
     running.close()

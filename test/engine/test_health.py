@@ -16,7 +16,8 @@ from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.engine_life import EngineLife, EngineLimits, EngineWatch
 from xinfer_ros.engine.health import EngineFailure, ExitCode, Fault, HangWatch, told_by
 from xinfer_ros.engine.lane import UnitEnd
-from xinfer_ros.engine.records import Done, Dropped, Submit
+from xinfer_ros.engine.records import Beat, Done, Dropped, Submit
+from xinfer_ros.engine.seen import Timeline
 from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.engine.status import ServerPhase
 from xinfer_ros.errors import ConfigError, Reason, Rejected
@@ -211,6 +212,9 @@ class Events:
 
     def engine_ready(self, life: EngineLife) -> None:
         self.ready.put(life)
+
+    def engine_told(self, life: EngineLife, record: Beat | Timeline) -> None:
+        pass
 
     def engine_hangs(self, life: EngineLife, hangs: bool) -> None:
         self.hangs.put(hangs)

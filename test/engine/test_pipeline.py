@@ -6,7 +6,7 @@ from dataclasses import replace
 from xinfer_ros.core.request import QueueSight, Request, Unit
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.lane import UnitEnd
-from xinfer_ros.engine.pipeline import BEAT_NS, TICK_NS, Pipeline, Recorder
+from xinfer_ros.engine.pipeline import BEAT_NS, TICK_NS, DecisionLog, Pipeline
 from xinfer_ros.engine.records import (
     Announce,
     Beat,
@@ -17,6 +17,7 @@ from xinfer_ros.engine.records import (
     SetBudget,
     Submit,
 )
+from xinfer_ros.engine.seen import Named
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.predict.calibration import Calibration, load_calibration
 from xinfer_ros.sched.registry import make_scheduler
@@ -34,7 +35,7 @@ class Bench:
         policy: str = 'fifo',
         stages: tuple[Stage, ...] = tuple(Stage),
         max_held: int = 0,
-        recorder: Recorder | None = None,
+        decision_log: DecisionLog | None = None,
         calibration: Calibration = PAPER,
     ) -> None:
         self.issued: list[Unit] = []
@@ -47,7 +48,7 @@ class Bench:
             num_states=max_held or 32,
             unit_timeout_ns=10_000 * MS,
             stages=stages,
-            recorder=recorder,
+            decision_log=decision_log,
         )
 
     def submit(self, key: int, now_ns: int, budget_ns: int = 180 * MS) -> None:
@@ -105,7 +106,9 @@ def test_sign_of_life_tells_the_age_of_the_oldest_unit() -> None:
     bench.submit(1, 0)
     bench.submit(2, 100 * MS)
     bench.pipeline.step(None, BEAT_NS)
-    assert bench.sent[-1] == _beat(BEAT_NS)
+    beat = bench.sent[-1]
+    assert isinstance(beat, Beat)
+    assert beat.oldest_unit_ns == BEAT_NS
 
 
 def _held_back() -> Bench:
@@ -276,20 +279,18 @@ def test_sign_of_life_tells_how_much_longer_stages_take_than_the_calibration_say
     assert 1.0 < beat.slowdown < vit
 
 
-def test_every_unit_is_taken_down_with_how_it_ended() -> None:
-    taken: list[tuple[str, int, int]] = []
+def test_decision_log_is_drained_with_every_sign_of_life_and_knows_the_robots() -> None:
+    told: list[object] = []
 
-    class Notes:
-        def started(self, unit: Unit, now_ns: int) -> None:
-            taken.append(('started', unit.number, now_ns))
+    class Log:
+        def named(self, robot: int, name: str) -> None:
+            told.append((robot, name))
 
-        def ended(self, unit: Unit, now_ns: int, *, good: bool) -> None:
-            taken.append(('good' if good else 'bad', unit.number, now_ns))
+        def drain(self) -> None:
+            told.append('drain')
 
-    bench = Bench(recorder=Notes())
-    bench.submit(1, 0)
-    bench.end(bench.issued[0], 5 * MS)
-    bench.end(bench.issued[1], 9 * MS, RuntimeError('broken'))
-    assert taken == [
-        ('started', 1, 0), ('good', 1, 5 * MS), ('started', 2, 5 * MS), ('bad', 2, 9 * MS),
-    ]  # fmt: skip
+    bench = Bench(decision_log=Log())
+    bench.pipeline.step(Named(robot=3, name='arm'), 0)
+    bench.submit(1, 5 * MS)
+    bench.pipeline.step(None, BEAT_NS)
+    assert told == [(3, 'arm'), 'drain', 'drain']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How real engine processes end: with which code, with which record, and never not at all."""
+"""How real engine processes end: with which code, with which log, and never not at all."""
 
 import itertools
 import os
@@ -18,9 +18,11 @@ from xinfer_ros.core.request import Request
 from xinfer_ros.engine.health import ExitCode
 from xinfer_ros.engine.link import EngineLink
 from xinfer_ros.engine.records import Beat, Cancel, Dropped, Ready, Submit
+from xinfer_ros.engine.seen import Named
 from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.errors import Reason
-from xinfer_ros.predict.run_record import load_run
+from xinfer_ros.sched.journal import CallKind
+from xinfer_ros.sched.log_files import load_log
 
 TIMEOUT_S = 60.0
 S = 1_000_000_000
@@ -63,12 +65,17 @@ def _rest(link: EngineLink) -> list[Any]:
     return [record for record in records if not isinstance(record, Beat)]
 
 
-def test_hung_engine_ends_by_itself_says_how_long_it_waited_and_leaves_its_record(
+def _submitted(folder: Path) -> list[int]:
+    """Return the requests that the decision log in a folder tells of."""
+    calls = (call for part in load_log(folder).parts for call in part.calls())
+    return [call.named()['key'] for call in calls if call.kind is CallKind.SUBMIT]
+
+
+def test_hung_engine_ends_by_itself_says_how_long_it_waited_and_leaves_its_log(
     links: list[EngineLink], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """SL-04."""
-    path = tmp_path / 'run.npz'
-    link = _link('make', hung_after_s=0.2, unit_timeout_s=1.0, record_run=str(path))
+    link = _link('make', hung_after_s=0.2, unit_timeout_s=1.0, decision_log=str(tmp_path / 'log'))
     links.append(link)
     link.start(TIMEOUT_S)
     assert isinstance(link.receive(TIMEOUT_S), Ready)
@@ -77,23 +84,28 @@ def test_hung_engine_ends_by_itself_says_how_long_it_waited_and_leaves_its_recor
     link.close()
     assert link.returncode == ExitCode.HUNG
     assert 'a unit has not ended within 1 s' in capfd.readouterr().err
-    run = load_run(path)
-    assert run.members.tolist() == [[run.transitions[0, 1], 1, 1]]
+    assert _submitted(tmp_path / 'log') == [1]
+    assert load_log(tmp_path / 'log').remarks() == []
 
 
-def test_record_that_can_not_be_written_does_not_hide_why_the_engine_ended(
-    links: list[EngineLink], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+def test_engine_that_is_killed_leaves_what_it_had_told_in_its_beats(
+    links: list[EngineLink], tmp_path: Path
 ) -> None:
-    path = tmp_path / 'gone' / 'run.npz'
-    link = _link('make', hung_after_s=0.2, unit_timeout_s=1.0, record_run=str(path))
+    link = _link('make', decision_log=str(tmp_path))
     links.append(link)
     link.start(TIMEOUT_S)
     assert isinstance(link.receive(TIMEOUT_S), Ready)
+    link.send(Named(robot=1, name='arm'))
     link.send(_submit(1))
+    for _ in range(3):  # beats after the unit was issued: the thread has long written the first
+        while not (isinstance(beat := link.receive(TIMEOUT_S), Beat) and beat.oldest_unit_ns):
+            pass
+    os.kill(link.pid, signal.SIGKILL)
     assert _rest(link) == []
-    link.close()
-    assert link.returncode == ExitCode.HUNG
-    assert 'the record of the run is lost' in capfd.readouterr().err
+    assert _submitted(tmp_path) == [1]
+    log = load_log(tmp_path)
+    assert log.names == {1: 'arm'}
+    assert log.remarks() == ['it was not closed in order: its engine was killed, or still runs']
 
 
 def test_lack_of_memory_is_told_and_three_units_of_it_end_the_engine(
@@ -117,9 +129,8 @@ def test_lack_of_memory_is_told_and_three_units_of_it_end_the_engine(
 def test_engine_ends_when_its_front_end_goes_away_whatever_it_is_doing(
     links: list[EngineLink], factory: str, tmp_path: Path
 ) -> None:
-    """In the middle of a warm-up that never ends, or of a unit; its record is not lost."""
-    path = tmp_path / 'run.npz'
-    link = _link(factory, record_run=str(path))
+    """In the middle of a warm-up that never ends, or of a unit; its decision log is not lost."""
+    link = _link(factory, decision_log=str(tmp_path))
     links.append(link)
     link.start(TIMEOUT_S)
     if factory == 'make':
@@ -129,7 +140,7 @@ def test_engine_ends_when_its_front_end_goes_away_whatever_it_is_doing(
             pass  # the unit runs
     link.close()
     assert link.returncode == ExitCode.OK
-    assert path.exists() is (factory == 'make')
+    assert [path.is_file() for path in tmp_path.iterdir()] == [True] * (factory == 'make')
 
 
 def test_sending_never_waits_for_the_engine_although_somebody_receives(
@@ -155,4 +166,5 @@ def test_sending_never_waits_for_the_engine_although_somebody_receives(
             break
     watching.join()
     assert received.get_nowait() is None  # it was killed, long before the time was over
+    link.close()  # its connection ends before it can be waited for
     assert link.returncode == -signal.SIGKILL

@@ -7,13 +7,14 @@ from xinfer_ros.core.clock import SimulatedClock
 from xinfer_ros.errors import ConfigError, XinferError
 from xinfer_ros.fleet.decision_cost import (
     IMPLEMENTATIONS,
-    RecordingCore,
+    Waiting,
     decision_cost,
     period_ms,
     record,
     replay,
 )
 from xinfer_ros.predict.calibration import load_calibration
+from xinfer_ros.sched.journal import Call, CallKind, JournalReader
 from xinfer_ros.sched.native import native_core
 from xinfer_ros.sched.settings import policy_settings
 
@@ -29,8 +30,9 @@ class SteppingClock(SimulatedClock):
         return super().now_ns()
 
 
-def _recorded() -> RecordingCore:
-    core = RecordingCore(native_core(CALIBRATION, policy_settings('fifo', CALIBRATION)))
+def _recorded() -> list[Call]:
+    core = native_core(CALIBRATION, policy_settings('fifo', CALIBRATION))
+    core.keep_journal(True)
     core.dispatch(0)
     core.submit(
         now_ns=1 * MS, key=1, robot=0, arrival_ns=0, budget_ns=90 * MS, reserved_ns=0,
@@ -40,28 +42,27 @@ def _recorded() -> RecordingCore:
         ((number, _, _),) = core.dispatch(at_ms * MS)
         core.dispatch((at_ms + 1) * MS)
         core.complete((at_ms + 10) * MS, number)
-    return core
+    return list(JournalReader().read(core.take_journal()))
 
 
 def test_passes_with_work_waiting_are_told_from_the_others() -> None:
-    calls = _recorded().calls
-    assert [call.name for call in calls] == [
-        'dispatch', 'submit', 'dispatch', 'dispatch', 'complete', 'dispatch', 'dispatch',
-        'complete',
-    ]  # fmt: skip
-    assert [call.waits for call in calls if call.name == 'dispatch'] == [
-        False, True, False, True, False,
-    ]  # fmt: skip
+    waiting, found = Waiting(), []
+    for call in _recorded():
+        if call.kind is CallKind.DISPATCH:
+            found.append(bool(waiting))
+        waiting.take(call)
+    assert found == [False, True, False, True, False]
+    assert waiting  # for Action
 
 
 def test_replay_times_passes_with_work_waiting_alone() -> None:
     fresh = native_core(CALIBRATION, policy_settings('fifo', CALIBRATION))
-    times = replay(_recorded().calls, fresh, SteppingClock(), from_ns=0, passes=10)
+    times = replay(_recorded(), fresh, SteppingClock(), from_ns=0, passes=10)
     assert times == [1_000, 1_000]
 
 
 def test_replay_starts_late_and_ends_after_enough_passes() -> None:
-    calls = _recorded().calls
+    calls = _recorded()
     for from_ns, passes, count in ((5 * MS, 10, 1), (0, 1, 1), (99 * MS, 10, 0)):
         fresh = native_core(CALIBRATION, policy_settings('fifo', CALIBRATION))
         times = replay(calls, fresh, SteppingClock(), from_ns=from_ns, passes=passes)
@@ -69,9 +70,10 @@ def test_replay_starts_late_and_ends_after_enough_passes() -> None:
 
 
 def test_core_that_decides_otherwise_is_found_out() -> None:
-    used = _recorded()
+    used = native_core(CALIBRATION, policy_settings('fifo', CALIBRATION))
+    replay(_recorded(), used, SteppingClock(), from_ns=0, passes=10)
     with pytest.raises(XinferError, match='the implementations differ'):
-        replay(used.calls, used, SteppingClock(), from_ns=0, passes=10)
+        replay(_recorded(), used, SteppingClock(), from_ns=0, passes=10)
 
 
 @pytest.mark.parametrize('implementation', list(IMPLEMENTATIONS))

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from xinfer_ros.core.health import Level, Verdict
 from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
 from xinfer_ros.errors import Reason
-from xinfer_ros.robot.health import Health, Level, Verdict
+from xinfer_ros.robot.health import Health
 
 S = 1_000_000_000
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
@@ -119,6 +121,15 @@ class Graph:
                 words = '\n'.join(process.output for process in self._processes)
                 raise AssertionError(f'not within {within_s} s: {what}\n{words}'[-4000:])
             self._executor.spin_once(timeout_sec=0.05)
+
+    def transition(self, *numbers: int, node: str = '/fleet/xinfer_server') -> None:
+        """Bring a managed node through transitions, one after the other."""
+        client = self.node.create_client(ChangeState, f'{node}/change_state')
+        self.until(client.service_is_ready, f'{node} is managed')
+        for number in numbers:
+            future = client.call_async(ChangeState.Request(transition=Transition(id=number)))
+            self.until(future.done, f'transition {number} ends')
+            assert future.result().success
 
     def now_s(self) -> float:
         """Return the time of the steady clock [s]."""

@@ -10,7 +10,6 @@ import psutil
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import Transition
-from lifecycle_msgs.srv import ChangeState
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from xinfer_ros.errors import Reason
@@ -354,24 +353,16 @@ def test_the_server_is_a_managed_node(graph: Graph) -> None:
     states: list[ServerState] = []
     graph.node.create_subscription(ServerState, '/fleet/server_state', states.append, qos.STATE)
     graph.until(lambda: states, 'the state is known')
-    client = graph.node.create_client(ChangeState, '/fleet/xinfer_server/change_state')
-    graph.until(client.service_is_ready, 'the node is managed')
-
-    def change(transition: int) -> None:
-        future = client.call_async(ChangeState.Request(transition=Transition(id=transition)))
-        graph.until(future.done, 'the transition ends')
-        assert future.result().success
-
-    change(Transition.TRANSITION_DEACTIVATE)
+    graph.transition(Transition.TRANSITION_DEACTIVATE)
     assert robot.ask().reason == Reason.NOT_READY
     assert robot.ask_to_register().reason == Reason.NOT_READY
-    change(Transition.TRANSITION_ACTIVATE)
+    graph.transition(Transition.TRANSITION_ACTIVATE)
     assert robot.ask().reason == Reason.OK
     engine = psutil.Process(states[-1].engine_pid)
-    change(Transition.TRANSITION_DEACTIVATE)
-    change(Transition.TRANSITION_CLEANUP)
+    graph.transition(Transition.TRANSITION_DEACTIVATE)
+    graph.transition(Transition.TRANSITION_CLEANUP)
     graph.until(lambda: not engine.is_running(), 'the engine process ends')
-    change(Transition.TRANSITION_CONFIGURE)
-    change(Transition.TRANSITION_ACTIVATE)
+    graph.transition(Transition.TRANSITION_CONFIGURE)
+    graph.transition(Transition.TRANSITION_ACTIVATE)
     robot.register()
     assert robot.ask().reason == Reason.OK

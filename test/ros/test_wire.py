@@ -11,18 +11,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from sensor_msgs.msg import CompressedImage, Image
 
 from xinfer_ros.core.chunk import Answer, ServerTimes
+from xinfer_ros.core.health import Level
 from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
+from xinfer_ros.engine.status import ServerPhase
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.msg import ActionChunk, Budget, Observation
+from xinfer_ros.observe.fleet_status import FleetStatus, RobotStatus
 from xinfer_ros.robot.chunk_executor import ChunkExecutor
 from xinfer_ros.robot.executor_settings import ExecutorSettings
 from xinfer_ros.robot.request_ledger import RequestDraft
 from xinfer_ros.robot.session import Grant
 from xinfer_ros.ros import convert
+from xinfer_ros.ros.fleet_messages import from_fleet_status, to_fleet_status
 
 SOURCES = Path(convert.__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -62,10 +67,15 @@ def test_an_observation_survives_the_wire() -> None:
         commitment_steps=4,
         budget_ns=90_000_000,
         minimum_period_ns=180_000_000,
+        ticks=70,
+        starved_ticks=6,
+        answered_request_id=1,
+        round_trip_ns=85_000_000,
     )
     message = convert.from_draft(draft, ('a', 'b'), [0.5, 0.25], [])
     back = convert.to_observation(message)
-    for name in ('session', 'episode', 'request_id', 'executed_steps', 'budget_ns'):
+    told = ('ticks', 'starved_ticks', 'answered_request_id', 'round_trip_ns')
+    for name in ('session', 'episode', 'request_id', 'executed_steps', 'budget_ns', *told):
         assert getattr(back, name) == getattr(draft, name), name
     assert back.minimum_period_ns == 180_000_000
     np.testing.assert_array_equal(back.leftover, draft.leftover)
@@ -84,6 +94,23 @@ def test_a_report_survives_the_wire() -> None:
         setattr(report, name, value)
     assert len(numbers) > 15
     assert convert.to_report(convert.from_report(report)) == report
+
+
+def test_the_status_of_a_fleet_survives_the_wire() -> None:
+    robot = RobotStatus(
+        robot_id='r0', robot_namespace='/r0', level=Level.WARN, text='late', silent_s=0.25,
+        requests=9, responses=8, refused=1, responses_hz=5.5, goodput_hz=5.25, attainment=0.75,
+        starved_share=0.5, budget_ns=1, minimum_period_ns=2, latency_p50_ns=3, latency_p99_ns=4,
+        network_p50_ns=5, queued_steps=6, commitment_steps=7,
+    )  # fmt: skip
+    status = FleetStatus(
+        epoch=2**63, state=ServerPhase.ERROR, model='tiny', scheduling_policy='edf', window_s=4.0,
+        requests=99, responses=88, responses_hz=11.0, goodput_hz=10.5, attainment=0.5,
+        starved_share=0.125, latency_p50_ns=1, latency_p99_ns=2, slots_used=3, num_slots=4,
+        waiting=(1, 2, 3), occupancy=(0.25, 0.5, 1.0), protected_requests=5,
+        prediction_error_ms=0.75, reasons=Counter({Reason.EXPIRED: 6}), robots=(robot,),
+    )  # fmt: skip
+    assert to_fleet_status(from_fleet_status(status, Time())) == status
 
 
 @pytest.mark.parametrize('message', [Observation, Budget])

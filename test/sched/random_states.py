@@ -207,6 +207,7 @@ class RandomFleet:
             self._answer(lambda core: list(core.complete(self._now_ns, number)))
             self._same(lambda core: list(core.correction))
             self._same(lambda core: core.mirror_error)
+            self._same(lambda core: core.counters())
 
     def _answer(self, ended: Callable[[SchedulerCore], list[int]]) -> None:
         for key in self._same(ended):
@@ -243,5 +244,6 @@ class RandomFleet:
         for number, _, keys in units:
             self._units[number] = keys
             self.batches += len(keys) > 1
+        self._same(lambda core: core.num_protected())
         for decision in self._same(lambda core: list(core.take_decisions())):
             self.verdicts[Verdict(decision[3])] += 1

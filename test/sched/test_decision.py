@@ -32,7 +32,7 @@ from xinfer_ros.sched.decision import Decision, Verdict
         (
             Verdict.DEFERRED_FORECAST,
             (-1, -2.0, 92.0, 20.0, -1.0),
-            '12.5 ms: PREFILL of request 7 waits: the request foreseen at 20.0 ms would need '
+            '12.5 ms: PREFILL of request 7 waits: the request foreseen in 7.5 ms would need '
             '92.0 ms, 2.0 ms more than its budget',
         ),
         (

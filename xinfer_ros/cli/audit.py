@@ -5,6 +5,7 @@ import argparse
 
 from xinfer_ros.cli.arguments import Commands, ExampleFormatter, file_path
 from xinfer_ros.cli.console import output_console
+from xinfer_ros.cli.decision_log import add_log, open_log
 from xinfer_ros.errors import ConfigError
 
 LEARNING_RATE = 0.02  # that of the default scheduling policy
@@ -16,7 +17,7 @@ def add_commands(commands: Commands) -> None:
         'audit',
         help='replay a recorded run and compare every predicted stage time with the truth',
         description=(
-            'Replays every start and end of a unit that a server has recorded, and predicts at\n'
+            'Replays every start and end of a unit in a decision log, and predicts at\n'
             'each of them, from nothing that came later, how long each running unit still needs.\n'
             'Shown are the errors by stage: their size, their sign, in share of the stage time,\n'
             'and with every request counted once; by the calibration alone (table) and with the\n'
@@ -26,15 +27,14 @@ def add_commands(commands: Commands) -> None:
         ),
         epilog=(
             'examples:\n'
-            '  xinfer audit run.npz\n'
-            '  xinfer audit run.npz --json errors.json --plot errors.png\n'
-            '  xinfer audit run.npz --calibration new.json     # would another one do better?\n\n'
-            'A server records a run with the setting record_run: run.npz. The file is written\n'
-            'when its engine ends; of a long run it holds the newest two million starts and ends.'
+            '  xinfer audit decisions\n'
+            '  xinfer audit decisions --json errors.json --plot errors.png\n'
+            '  xinfer audit decisions --calibration new.json     # would another do better?\n\n'
+            'A server writes a decision log with the setting decision_log: FOLDER.'
         ),
         formatter_class=ExampleFormatter,
     )
-    parser.add_argument('run_file', type=file_path, metavar='RUN', help='the file of a run, .npz')
+    add_log(parser)
     parser.add_argument(
         '--calibration', default='', metavar='NAME|FILE',
         help="predict by another calibration than the run's own",
@@ -56,16 +56,17 @@ def add_commands(commands: Commands) -> None:
 
 def _audit(arguments: argparse.Namespace) -> int:
     from xinfer_ros.fleet.audit_report import audit_plot, errors_table, left_out_line
+    from xinfer_ros.fleet.logged_run import recorded_run
     from xinfer_ros.fleet.records import output_files, write_lists
     from xinfer_ros.predict.audit import audit
     from xinfer_ros.predict.calibration import load_calibration
     from xinfer_ros.predict.error_summary import summaries
-    from xinfer_ros.predict.run_record import load_run
 
     if not 0.0 < arguments.learning_rate <= 1.0:
         raise ConfigError(f'--learning-rate is {arguments.learning_rate}; above 0, up to 1')
     output_files(arguments.json, arguments.plot)
-    run = load_run(arguments.run_file)
+    console = output_console()
+    run = recorded_run(open_log(arguments, console))
     calibration = run.calibration
     if arguments.calibration:
         calibration = load_calibration(arguments.calibration)
@@ -76,14 +77,13 @@ def _audit(arguments: argparse.Namespace) -> int:
         for kind, rate in rates.items()
     }
     if not len(audits['table'].error_ms):
-        raise ConfigError(f'{arguments.run_file} holds no unit that was seen to start and to end')
+        raise ConfigError(f'{arguments.log} holds no unit that was seen to start and to end')
     found = {kind: summaries(each, run.members) for kind, each in audits.items()}
     facts, seconds = run.facts, (run.transitions[-1, 0] - run.from_ns) / 1e9
     title = (
         f'{facts.model} under {facts.policy}, {facts.date}, {seconds:.0f} s, calibration '
         f'{calibration.name} of {calibration.device}'
     )
-    console = output_console()
     console.print(errors_table(title, found).rich())
     console.print(left_out_line(audits['table'].left_out), highlight=False, soft_wrap=True)
     if arguments.json is not None:

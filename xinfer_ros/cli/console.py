@@ -4,6 +4,7 @@
 from types import TracebackType
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -74,3 +75,44 @@ class RoundProgress:
         """Print a line above the bar."""
         console = self._progress.console if self._both else self._output
         console.print(line, highlight=False, soft_wrap=True)
+
+
+class StatusLine:
+    """
+    One line on a terminal's stderr that says what is going on; elsewhere the steps alone, as
+    lines among the results. A context.
+
+    :param output: the console of results
+    """
+
+    def __init__(self, output: Console) -> None:
+        self._output, self._errors = output, Console(stderr=True)
+        self._status = self._errors.status('starting')
+
+    def __enter__(self) -> 'StatusLine':
+        """Show the line."""
+        if self._errors.is_terminal:
+            self._status.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Take the line away."""
+        self._status.stop()
+
+    def step(self, text: str) -> None:
+        """Say that something begins."""
+        if self._errors.is_terminal:
+            self._status.update(escape(text))
+        else:
+            self._output.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def tell(self, text: str) -> None:
+        """Say how far it is."""
+        if self._errors.is_terminal:
+            self._status.update(escape(text))
+
+    def say(self, line: str) -> None:
+        """Print a line of the results."""
+        both = self._output.is_terminal and self._errors.is_terminal
+        console = self._errors if both else self._output
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

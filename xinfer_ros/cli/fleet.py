@@ -4,17 +4,13 @@
 import argparse
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-import yaml
-from rich.console import Console
 
 from xinfer_ros.cli.arguments import Commands, ExampleFormatter, number, seconds, whole_number
 from xinfer_ros.cli.console import output_console
+from xinfer_ros.cli.live import LogLines, add_server, isolate, server_settings
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.clock import MonotonicClock
-from xinfer_ros.errors import ConfigError
 from xinfer_ros.ros.node_list import DEFAULT_ROBOTS, DEFAULT_SEED, ROBOTS_PER_PROCESS, FleetPlan
 from xinfer_ros.ros.params_file import resolve
 
@@ -32,7 +28,7 @@ def add_commands(commands: Commands) -> None:
         'after the warm-up and every request was answered, 1 if not, 2 if a setting is wrong.',
         epilog='examples:\n  xinfer fleet --robots 8 --duration 60\n'
         '  xinfer fleet --bags ~/datasets/fold_towel --robots 12   # a LeRobot data set\n'
-        '  xinfer fleet --set scheduling_policy=xinfer --set record_run=run.npz',
+        '  xinfer fleet --set scheduling_policy=xinfer --set decision_log=decisions',
         formatter_class=ExampleFormatter,
     )
     fleet.add_argument(
@@ -49,18 +45,7 @@ def add_commands(commands: Commands) -> None:
         '--seed', type=whole_number(0, 2**31), default=DEFAULT_SEED,
         help='seed of the place at which each robot begins its episode',
     )  # fmt: skip
-    fleet.add_argument(
-        '--params-file', action='append', type=Path, default=[], metavar='FILE',
-        help='ROS parameter file, stronger than the shipped ones; repeat for more',
-    )  # fmt: skip
-    fleet.add_argument(
-        '--model', default='', metavar='NAME|FOLDER', help='model to serve; xinfer models'
-    )
-    fleet.add_argument(
-        '--set', action='append', default=[], metavar='KEY=VALUE',
-        help='a setting of the server, stronger than every file; repeat for more; '
-        'xinfer settings server',
-    )  # fmt: skip
+    add_server(fleet)
     fleet.add_argument(
         '--robots-per-process', type=whole_number(1, 64), default=ROBOTS_PER_PROCESS,
         help='robots that share a process',
@@ -102,28 +87,8 @@ def add_commands(commands: Commands) -> None:
     replay.set_defaults(run=_replay)
 
 
-def _isolate() -> None:
-    """Keep a demo on this machine, in a domain of its own, unless the user has said where."""
-    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 101))
-
-
-def _server_settings(arguments: argparse.Namespace) -> dict[str, object]:
-    """Return what the command line says of the server; values as YAML reads them, as in files."""
-    found: dict[str, object] = {'model': arguments.model} if arguments.model else {}
-    for pair in arguments.set:
-        key, equals, text = pair.partition('=')
-        if not equals or not key:
-            raise ConfigError(f'--set {pair}: KEY=VALUE is needed')
-        try:
-            found[key] = yaml.safe_load(text) if text else ''
-        except yaml.YAMLError:
-            raise ConfigError(f'--set {pair}: the value is not YAML; quote it as text') from None
-    return found
-
-
 def _fleet(arguments: argparse.Namespace) -> int:
-    _isolate()
+    isolate()
     from xinfer_ros.episodes.sources import all_episodes, shipped_episodes
     from xinfer_ros.fleet.run import FleetRun, RunFailedError, RunPlan
     from xinfer_ros.ros.monitor import Monitor
@@ -141,7 +106,7 @@ def _fleet(arguments: argparse.Namespace) -> int:
         bags=tuple(str(episode) for episode in episodes),
         files=(*(config / name for name in CONFIG_FILES), *arguments.params_file),
         robots_per_process=arguments.robots_per_process,
-        server=_server_settings(arguments),
+        server=server_settings(arguments),
         seed=arguments.seed,
     )
     specs = fleet_nodes(plan)
@@ -162,7 +127,7 @@ def _fleet(arguments: argparse.Namespace) -> int:
         highlight=False,
         soft_wrap=True,
     )
-    log = _LogLines(console, arguments.verbose)
+    log = LogLines(console, arguments.verbose)
     processes = ProcessGroup(specs, log.take)
     monitor = None
     try:
@@ -197,29 +162,8 @@ def _check_episodes(plan: FleetPlan, episodes: 'Sequence[EpisodeReference]') -> 
             recording.close()
 
 
-# of the nodes, of the engine, and of the warnings what the engine has to say at its start
-_SHOWN = ('[ERROR]', '[FATAL]', 'CRITICAL', ' ERROR: ', '[engine] WARNING: ')
-
-
-class _LogLines:
-    """Shows what matters of the processes' output; keeps the rest for a failure."""
-
-    def __init__(self, console: Console, verbose: bool) -> None:
-        self._console, self._verbose = console, verbose
-        self._kept: list[str] = []
-
-    def take(self, line: str) -> None:
-        self._kept = [*self._kept[-60:], line]
-        if self._verbose or any(mark in line for mark in _SHOWN):
-            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    def print_kept(self) -> None:
-        for line in self._kept:
-            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
 def _replay(arguments: argparse.Namespace) -> int:
-    _isolate()
+    isolate()
     from xinfer_ros.ros.node_list import NodeSpec
     from xinfer_ros.ros.process_group import command
 

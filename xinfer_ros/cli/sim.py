@@ -2,13 +2,14 @@
 """The command ``xinfer sim``: rounds of a simulated fleet."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from xinfer_ros.cli.arguments import (
     MAX_FLEET,
     Commands,
     ExampleFormatter,
+    file_path,
     seconds,
     whole_number,
     whole_numbers,
@@ -45,7 +46,9 @@ def add_commands(commands: Commands) -> None:
             '             --plot attainment.png --json rounds.json\n'
             '  xinfer sim --robots 18 --policy xinfer --set arrival_aware=false   # an ablation\n'
             '  xinfer sim --robots 18 --world slowdown=1.1 jitter_ms=15  # a worse world\n'
-            '  xinfer sim --robots 18 --policy xinfer --explain 20 --explain-at 60\n\n' + words()
+            '  xinfer sim --robots 18 --policy xinfer --explain 20 --explain-at 60\n'
+            '  xinfer sim --robots 18 --decision-log decisions    # then: xinfer explain decisions'
+            '\n\n' + words()
         ),
         formatter_class=ExampleFormatter,
     )
@@ -66,10 +69,16 @@ def add_commands(commands: Commands) -> None:
         '--explain-at', type=seconds, default=None, metavar='S',
         help='simulated time from which on (default: the end of the warm-up) [s]',
     )  # fmt: skip
+    group.add_argument(
+        '--decision-log', type=file_path, default=None, metavar='FOLDER',
+        help='write the decision log of the first round of each scheduling policy, for '
+        '`xinfer explain` and `xinfer trace`',
+    )  # fmt: skip
     parser.set_defaults(run=_sim)
 
 
 def _sim(arguments: argparse.Namespace) -> int:
+    from xinfer_ros.engine.decision_writer import check_log_folder
     from xinfer_ros.fleet.explain import explanations
     from xinfer_ros.fleet.records import output_files, write_records
     from xinfer_ros.fleet.rounds import RoundPool
@@ -78,6 +87,8 @@ def _sim(arguments: argparse.Namespace) -> int:
     plan = simulation_plan(arguments)
     sizes = arguments.robots or (plan.workload.robots or DEFAULT_ROBOTS,)
     output_files(arguments.json, arguments.plot)
+    if arguments.decision_log is not None:
+        check_log_folder(arguments.decision_log)
     if arguments.explain_at is not None and not arguments.explain:
         raise ConfigError('--explain-at tells when; add --explain N to tell how many')
     console = output_console()
@@ -103,11 +114,22 @@ def _sim(arguments: argparse.Namespace) -> int:
         first = plan.tasks(settings, sizes[0])[0]
         for line in explanations(first, arguments.explain, arguments.explain_at):
             console.print(line, highlight=False, soft_wrap=True)
+    if arguments.decision_log is not None:
+        for line in _log_rounds(plan, sizes[0], arguments.decision_log):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
     if arguments.json is not None:
         write_records(arguments.json, records)
     if arguments.plot is not None:
         _plot(arguments.plot, plan, sizes, results)
     return 0
+
+
+def _log_rounds(plan: SimulationPlan, robots: int, folder: Path) -> Iterator[str]:
+    from xinfer_ros.fleet.round_log import log_round
+
+    for settings in plan.policies:
+        path = log_round(plan.tasks(settings, robots)[0], folder)
+        yield f'decision log of {settings.name}, {robots} robots: {path}'
 
 
 def _plot(

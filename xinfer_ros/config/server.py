@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from xinfer_ros.config.bounds import RCLPY_EXECUTOR
+from xinfer_ros.config.bounds import MAX_BUDGET_S, RCLPY_EXECUTOR, is_loopback
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.setting import setting
 
@@ -12,6 +12,8 @@ MODEL_NAMES = (
     'tiny', 'echo', 'table', 'tiny_smolvla', 'tiny_wall', 'random_smolvla', 'random_wall_oss_05',
     'random_vla_2b',
 )  # fmt: skip
+
+FEWEST_CHARACTERS = 16  # of a token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +24,8 @@ class ServerConfig:
         'tiny',
         'model to serve; `xinfer models` shows them',
         choices=MODEL_NAMES,
-        pattern=r'(table|python):.+|.*/.*|~|\.\.?',
-        pattern_words='table:CALIBRATION, python:MODULE:FACTORY, a folder as ./NAME',
+        pattern=r'(table|fixed|python):.+|.*/.*|~|\.\.?',
+        pattern_words='table:CALIBRATION, fixed:MS, python:MODULE:FACTORY, a folder as ./NAME',
     )
     echo_joints: tuple[str, ...] = setting(
         (), 'model echo: joints of the robots that it serves; empty: those of the ALOHA robot'
@@ -80,9 +82,13 @@ class ServerConfig:
         'refuse', 'what to do if a named calibration is of another model or device',
         choices=('refuse', 'warn'),
     )  # fmt: skip
-    record_run: str = setting(
-        '', 'file, NAME.npz, that gets every start and end of a unit, for `xinfer audit`; empty: '
-        'none'
+    decision_log: str = setting(
+        '', 'folder that gets everything the scheduler is told and decides, for `xinfer explain`, '
+        '`trace`, `audit` and `replay-decisions`; empty: none'
+    )  # fmt: skip
+    decision_log_mb: int = setting(
+        256, 'size of all decision logs in that folder together; the oldest parts go', unit='MB',
+        low=1, high=1_000_000,
     )  # fmt: skip
     max_robots: int = setting(32, 'most robots served at once', low=1, high=256)
     lease_s: float = setting(
@@ -123,7 +129,81 @@ class ServerConfig:
         0, 'requests between the start of ViT and their end, which bounds the memory of the '
         'device; 0: one a robot', low=0, high=256,
     )  # fmt: skip
-    rclpy_executor: str = setting('single', RCLPY_EXECUTOR, choices=('single', 'events'))
+    websocket_port: int = setting(
+        0, "port of the websocket door, which speaks openpi's protocol; 0: closed",
+        low=0, high=65535,
+    )  # fmt: skip
+    websocket_host: str = setting('127.0.0.1', 'address that the websocket door listens on')
+    websocket_token: str = setting(
+        '', 'what robots give as api_key; needed unless websocket_host is this machine alone'
+    )
+    websocket_robots: int = setting(
+        32, 'most connections of the websocket door at once', low=1, high=256
+    )
+    websocket_max_mb: float = setting(
+        16.0, 'largest observation over a websocket', unit='MB', low=0.1, high=256.0
+    )
+    websocket_budget_s: float = setting(
+        0.5, 'response budget of a websocket robot that names none', unit='s',
+        low=0.005, high=MAX_BUDGET_S,
+    )  # fmt: skip
+    websocket_period_s: float = setting(
+        0.18, 'TE of a websocket robot that names none', unit='s', low=0.01, high=10.0
+    )
+    websocket_spacing_s: float = setting(
+        0.03, 'spacing of rows of a websocket robot that names none', unit='s',
+        low=0.002, high=1.0,
+    )  # fmt: skip
+    websocket_prompt: str = setting(
+        '', 'instruction of a websocket robot that sends none under prompt'
+    )
+    websocket_keys: tuple[str, ...] = setting(
+        (), 'what stands under a key of an observation, KEY=NAME each: NAME is a camera of the '
+        'model, state, or prompt; several keys of state are joined in this order; empty: the '
+        'usual keys'
+    )  # fmt: skip
+    status_window_s: float = setting(
+        10.0, 'what rates, shares and percentiles of the fleet status are taken over', unit='s',
+        low=1.0, high=300.0,
+    )  # fmt: skip
+    late_warn_share: float = setting(
+        0.05, 'share of late answers from which a robot is WARN', low=0.0, high=1.0
+    )
+    late_error_share: float = setting(
+        0.5, 'share of late answers from which a robot is ERROR', low=0.0, high=1.0
+    )
+    starved_warn_share: float = setting(
+        0.01, 'share of control ticks without an action from which a robot is WARN',
+        low=0.0, high=1.0,
+    )  # fmt: skip
+    starved_error_share: float = setting(
+        0.1, 'share of control ticks without an action from which a robot is ERROR',
+        low=0.0, high=1.0,
+    )  # fmt: skip
+    stale_s: float = setting(
+        2.0, 'silence after which a robot is ERROR', unit='s', low=0.5, high=600.0
+    )
+    lost_robot_s: float = setting(
+        60.0, 'how long a robot is still shown whose lease is over', unit='s', low=0.0,
+        high=86400.0,
+    )  # fmt: skip
+    network_warn_s: float = setting(
+        0.05, 'median time on the network, both ways, from which a robot is WARN', unit='s',
+        low=0.0, high=10.0,
+    )  # fmt: skip
+    http_host: str = setting('127.0.0.1', 'address that live page and metrics are served at')
+    http_port: int = setting(
+        8320, 'port of live page and metrics; 0: neither is served', low=0, high=65535
+    )
+    http_token: str = setting(
+        '', 'password of the live page; empty: none is asked for on this machine, and there is no '
+        'page but only metrics if http_host is reached from others'
+    )  # fmt: skip
+    http_watchers: int = setting(8, 'live pages that may be open at once', low=1, high=64)
+    metrics_per_robot: bool = setting(
+        True, 'metrics with a label for each robot, at most max_robots; false: of the fleet alone'
+    )
+    rclpy_executor: str = setting('events', RCLPY_EXECUTOR, choices=('single', 'events'))
     autostart: bool = setting(True, 'configure and activate without being told')
 
     def __post_init__(self) -> None:
@@ -137,3 +217,15 @@ class ServerConfig:
                 )
             if len(set(values)) != len(values) or not all(values):
                 raise ConfigError(f'{name} is {list(values)}; every entry once, none empty')
+        if self.http_token and len(self.http_token) < FEWEST_CHARACTERS:
+            raise ConfigError(
+                f'http_token has {len(self.http_token)} characters and could be guessed; allowed '
+                f'are none and at least {FEWEST_CHARACTERS}, as of `openssl rand -hex 16`'
+            )
+        is_open = self.websocket_port and not is_loopback(self.websocket_host)
+        if is_open and not self.websocket_token:
+            raise ConfigError(
+                f'websocket_host is {self.websocket_host!r}, so other machines can drive robots '
+                'through it, and websocket_token is empty; set a token (robots give it as '
+                'api_key), or websocket_host to 127.0.0.1'
+            )

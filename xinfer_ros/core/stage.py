@@ -18,4 +18,7 @@ class Stage(IntEnum):
     @property
     def following(self) -> 'Stage | None':
         """Return the stage after this one, None after Action."""
-        return None if self is Stage.ACTION else Stage(self + 1)
+        return _FOLLOWING[self]
+
+
+_FOLLOWING = (Stage.PREFILL, Stage.ACTION, None)

@@ -8,6 +8,7 @@ from xinfer_ros.core.chunk import Answer, Rows, ServerTimes, check_rows
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.observation import Observation
 from xinfer_ros.engine.answers import with_rows, without_rows
+from xinfer_ros.engine.observer import ServerObserver
 from xinfer_ros.engine.pending import Pending, PendingRequests
 from xinfer_ros.engine.records import Done
 from xinfer_ros.engine.robots import Robot
@@ -24,12 +25,18 @@ class Answering:
     :param pending: who waits for what
     :param clock: the server's monotonic clock
     :param publish: sends an answer to a robot
+    :param observer: is told of each answer
     """
 
     def __init__(
-        self, pending: PendingRequests, clock: Clock, publish: Callable[[Robot, Answer], None]
+        self,
+        pending: PendingRequests,
+        clock: Clock,
+        publish: Callable[[Robot, Answer], None],
+        observer: ServerObserver,
     ) -> None:
         self._pending, self._clock, self._publish = pending, clock, publish
+        self._observer = observer
         self.tally = Tally()
 
     def refuse(
@@ -44,6 +51,7 @@ class Answering:
         self.tally.count(refusal.reason)
         server_ns = self._clock.now_ns() - arrival_ns
         answer = without_rows(observation, epoch, refusal.reason, refusal.detail, server_ns)
+        self._observer.answered(robot, observation, answer, arrival_ns)
         self._publish(robot, answer)
 
     def conclude(self, pending: Pending, reason: Reason, detail: str) -> None:
@@ -53,6 +61,7 @@ class Answering:
         self.tally.count(reason)
         server_ns = self._clock.now_ns() - pending.arrival_ns
         answer = without_rows(pending.observation, pending.life.epoch, reason, detail, server_ns)
+        self._observer.answered(pending.robot, pending.observation, answer, pending.arrival_ns)
         self._publish(pending.robot, answer)
 
     def done(self, pending: Pending, record: Done, rows: Rows) -> None:
@@ -82,4 +91,5 @@ class Answering:
         answer = with_rows(
             pending.robot, pending.observation, life, rows, times, record.ask_after_ns
         )
+        self._observer.answered(pending.robot, pending.observation, answer, pending.arrival_ns)
         self._publish(pending.robot, answer)

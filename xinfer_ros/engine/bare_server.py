@@ -3,11 +3,11 @@
 
 import queue
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.chunk import Answer
 from xinfer_ros.core.clock import Clock
+from xinfer_ros.engine.decoders import DecodeThreads
 from xinfer_ros.engine.engine_life import EngineLimits, EngineWatch
 from xinfer_ros.engine.front_end import FrontEnd
 from xinfer_ros.engine.robots import Robot
@@ -47,7 +47,7 @@ def start_server(
         FrontEndSettings.from_config(config, 1, device),
         clock,
         EngineWatch(settings, 1, limits, clock, fail),
-        ThreadPoolExecutor(config.decode_threads),
+        DecodeThreads(config.decode_threads),
         answer,
         announce,
     )

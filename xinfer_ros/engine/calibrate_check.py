@@ -6,7 +6,7 @@ from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.models.machine import device_name, is_cpu
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.identity import Identity, model_facts
-from xinfer_ros.predict.matching import check_match, is_table
+from xinfer_ros.predict.matching import check_match, is_timed
 
 
 def served_identity(config: ServerConfig, contract: ModelContract) -> Identity:
@@ -42,7 +42,7 @@ def check_calibration(
     :returns: a warning for the log, empty if all is well
     :raises ConfigError: if it must not be used, with both and the remedy
     """
-    if is_table(config.model):  # it takes the times of a calibration, whatever the device
+    if is_timed(config.model):  # it takes the times that it is told
         return ''
     return check_match(
         calibration,

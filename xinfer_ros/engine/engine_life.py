@@ -10,9 +10,11 @@ from typing import Protocol
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.slot import SlotArrays
+from xinfer_ros.core.thread_name import start_thread
 from xinfer_ros.engine.health import ExitCode, HangWatch, told_by
 from xinfer_ros.engine.link import EngineLink
 from xinfer_ros.engine.records import Beat, Done, Dropped, Ready, Record
+from xinfer_ros.engine.seen import Timeline
 from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.errors import ModelError, Reason, Rejected
 from xinfer_ros.predict.calibration import Calibration
@@ -86,6 +88,11 @@ class EngineLife:
         """Return the process id of the engine."""
         return self._link.pid
 
+    @property
+    def slots_used(self) -> int:
+        """Return the number of slots in use."""
+        return self.slots.num_slots - len(self._free)
+
     def send(self, record: Record) -> None:
         """Send a record to the engine."""
         self._link.send(record)
@@ -122,6 +129,10 @@ class EngineEvents(Protocol):
 
     def engine_record(self, life: EngineLife, record: Done | Dropped) -> None:
         """Take in a result."""
+        ...
+
+    def engine_told(self, life: EngineLife, record: Beat | Timeline) -> None:
+        """Take in what an engine tells of itself."""
         ...
 
 
@@ -173,10 +184,7 @@ class EngineWatch:
 
     def start(self, events: EngineEvents) -> None:
         """Start the first engine and return at once."""
-        self._thread = threading.Thread(
-            target=self._watch, args=(events,), name='engine', daemon=True
-        )
-        self._thread.start()
+        self._thread = start_thread('answer', lambda: self._watch(events))
 
     def close(self) -> None:
         """End the engine process, its spare and the thread."""
@@ -280,7 +288,10 @@ class EngineWatch:
             elif isinstance(received, Beat):
                 life.slowdown, life.correction = received.slowdown, received.correction
                 life.mirror_error = received.mirror_error
+                events.engine_told(life, received)
                 if watch.has_changed(received.oldest_unit_ns):
                     log.error('a unit %s', 'hangs' if watch.hangs else 'has ended after all')
                     events.engine_hangs(life, watch.hangs)
+            elif isinstance(received, Timeline):
+                events.engine_told(life, received)
         link.kill()

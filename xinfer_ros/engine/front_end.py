@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The front end: registers robots, turns observations into requests, and sees to every answer."""
 
-import logging
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor
 
 from xinfer_ros.core.chunk import Answer
 from xinfer_ros.core.clock import Clock
@@ -12,23 +10,21 @@ from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.observation import Observation
 from xinfer_ros.core.request import check_budget
 from xinfer_ros.engine.answering import Answering
+from xinfer_ros.engine.decoders import Decoders
 from xinfer_ros.engine.engine_life import Engine, EngineLife
+from xinfer_ros.engine.observer import NoObserver, ServerObserver
 from xinfer_ros.engine.pending import Pending, PendingRequests
-from xinfer_ros.engine.preparation import (
-    AlternatingPreparation,
-    OverlappedPreparation,
-    Preparation,
-)
-from xinfer_ros.engine.records import Cancel, Done, Dropped, SetBudget, Submit
-from xinfer_ros.engine.robots import Registration, Robot, RobotRegister
+from xinfer_ros.engine.preparation import preparation
+from xinfer_ros.engine.records import Beat, Cancel, Done, Dropped, SetBudget, Submit
+from xinfer_ros.engine.robots import Registration, Robot
+from xinfer_ros.engine.seen import Named, Timeline
 from xinfer_ros.engine.serving import Serving
-from xinfer_ros.engine.slot_writer import write_slot
+from xinfer_ros.engine.slot_writer import why_not_filled
 from xinfer_ros.engine.status import FrontEndSettings, ServerStatus
+from xinfer_ros.engine.told_register import ToldRegister
 from xinfer_ros.engine.validation import check_observation
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.sched.admission import CapacityAdmission
-
-log = logging.getLogger(__name__)
 
 
 class FrontEnd:
@@ -44,6 +40,7 @@ class FrontEnd:
     :param decoders: runs the decoding of pictures; shut down by ``close``
     :param answer: publishes an answer to a robot
     :param announce: publishes the server's status whenever it changes
+    :param observer: is told what happens
     """
 
     def __init__(
@@ -51,24 +48,25 @@ class FrontEnd:
         settings: FrontEndSettings,
         clock: Clock,
         engine: Engine,
-        decoders: Executor,
+        decoders: Decoders,
         answer: Callable[[Robot, Answer], None],
         announce: Callable[[ServerStatus], None],
+        observer: ServerObserver | None = None,
     ) -> None:
         self._settings, self._clock = settings, clock
-        self._announce = announce
+        self._announce, self._observer = announce, observer or NoObserver()
         self._lock = threading.Lock()
         self._order = threading.Lock()  # a request's Submit leaves before its Cancel or SetBudget
-        self._robots = RobotRegister(settings.max_robots, settings.lease_ns)
+        self._robots = ToldRegister(settings.max_robots, settings.lease_ns, self._observer)
         self._capacity = CapacityAdmission(settings.capacity_per_s)
         self._pending = PendingRequests()
         self._serving = Serving(settings.first_epoch)
         self._announcing = threading.Lock()
-        self._answering = Answering(self._pending, clock, answer)
+        self._answering = Answering(self._pending, clock, answer, self._observer)
         self.tally = self._answering.tally
         self._decoders = decoders
-        kind = OverlappedPreparation if settings.overlap_preparation else AlternatingPreparation
-        self._preparation: Preparation = kind(decoders, self._prepare, self._hand_over)
+        kind = preparation(overlap=settings.overlap_preparation)
+        self._preparation = kind(decoders, self._prepare, self._hand_over)
         self._engine = engine
         engine.start(self)
 
@@ -82,9 +80,10 @@ class FrontEnd:
         :raises Rejected: why not
         """
         with self._lock:
-            contract = self._serving.warm_engine().contract
-            before = len(self._robots)
+            life = self._serving.warm_engine()
+            contract, before = life.contract, len(self._robots)
             robot, replaced = self._robots.register(registration, contract, self._clock.now_ns())
+            life.send(Named(robot=robot.number, name=registration.robot_id))
             joined = len(self._robots) != before
             if replaced is not None:
                 self._capacity.forget(replaced.number)
@@ -127,6 +126,11 @@ class FrontEnd:
             self._serving.is_active = active
         self._say()
 
+    def watch(self, on: bool) -> None:
+        """Let the engine tell what its lanes do, or not any more."""
+        with self._lock:
+            self._serving.watch(on)
+
     def _say(self) -> None:
         with self._announcing:  # so that the newest status is the one that stays
             self._announce(self.status())
@@ -153,6 +157,7 @@ class FrontEnd:
         except Rejected as refusal:
             self.refuse(robot, observation, refusal, arrival_ns)
             return
+        self._observer.arrived(robot, observation, arrival_ns)
         life.send(pending.announcement())  # before it is prepared: the scheduler foresees it
         if superseded is not None:
             self._cancel(superseded, Reason.SUPERSEDED, f'by request {observation.request_id}')
@@ -173,6 +178,7 @@ class FrontEnd:
         self, robot: Robot, observation: Observation, refusal: Rejected, arrival_ns: int
     ) -> None:
         """Answer an observation that is not taken in."""
+        self._observer.arrived(robot, observation, arrival_ns)
         self._answering.refuse(robot, observation, refusal, arrival_ns, self._serving.epoch)
 
     def set_budget(self, robot: Robot, budget_ns: int) -> None:
@@ -210,15 +216,10 @@ class FrontEnd:
         self._preparation.prepared(pending, good=good)
 
     def _fill_slot(self, pending: Pending) -> bool:
-        try:
-            write_slot(pending.life, pending.slot, pending.robot, pending.observation)
-            return True
-        except Rejected as refusal:
+        refusal = why_not_filled(pending)
+        if refusal is not None:
             self._finish(pending, refusal.reason, refusal.detail)
-        except Exception:
-            log.exception('request %d could not be prepared', pending.key)
-            self._finish(pending, Reason.REJECTED_IMAGE, 'the pictures could not be prepared')
-        return False
+        return refusal is None
 
     def _hand_over(self, pending: Pending) -> None:
         """Give a prepared request to the engine, unless it was answered in the meantime."""
@@ -266,6 +267,10 @@ class FrontEnd:
         self._pending.release(pending)
         self._answering.done(pending, record, rows)
         self._preparation.ended(pending)
+
+    def engine_told(self, life: EngineLife, record: Beat | Timeline) -> None:
+        """Hand on what an engine tells of itself; the engine watch's thread."""
+        self._observer.engine_told(life.epoch, record, self._clock.now_ns())
 
     def engine_ready(self, life: EngineLife) -> None:
         """Serve with a warm engine; the engine watch's thread."""

@@ -11,6 +11,7 @@ from xinfer_ros.core.batch import Batch
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.request import Unit
 from xinfer_ros.core.stage import Stage
+from xinfer_ros.core.thread_name import name_this_thread
 from xinfer_ros.engine.health import Fault
 from xinfer_ros.errors import Reason, Rejected
 
@@ -102,6 +103,7 @@ class Lane:
             thread.join()
 
     def _work(self, worker: int) -> None:
+        name_this_thread(f'{self._stage.name.lower()}-{worker}')
         self._begin(self._stage)
         while (work := self._units.get()) is not None:
             unit, state_ids = work

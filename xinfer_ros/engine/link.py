@@ -8,18 +8,11 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.slot import SlotArrays, slot_arrays, slot_memory_bytes
-from xinfer_ros.engine.records import (
-    MAX_RECORD_BYTES,
-    Contract,
-    Record,
-    Start,
-    decode,
-    encode,
-)
+from xinfer_ros.engine.codec import MAX_RECORD_BYTES, decode, encode
+from xinfer_ros.engine.records import Announce, Contract, Record, Start
 from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.errors import ModelError
 
@@ -41,16 +34,19 @@ class EngineLink:
 
     def __init__(self, settings: EngineSettings, *, idle: bool = False) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        arguments = [str(theirs.fileno()), settings.to_json(), 'idle' if idle else 'now']
+        self._notes, their_notes = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._notes.setblocking(False)
+        fds = (theirs.fileno(), their_notes.fileno())
+        arguments = [*map(str, fds), settings.to_json(), 'idle' if idle else 'now']
         command = [sys.executable, '-m', 'xinfer_ros.engine.process', *arguments]
-        self._socket = ours
+        self._socket, self._packet = ours, memoryview(bytearray(MAX_RECORD_BYTES))
         # of its own: the time-out of who receives would hold up who sends
         self._outgoing = ours.dup()
         self._outgoing.setblocking(False)
-        self._sending = threading.Lock()
         env = dict(os.environ, OMP_NUM_THREADS=str(settings.config.torch_threads))
-        self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=env)
+        self._process = subprocess.Popen(command, pass_fds=fds, env=env)
         theirs.close()
+        their_notes.close()
 
     @property
     def pid(self) -> int:
@@ -94,13 +90,14 @@ class EngineLink:
         :raises TimeoutError: if nothing came in time
         """
         try:
-            self._socket.settimeout(timeout_s)
-            packet = self._socket.recv(MAX_RECORD_BYTES)
+            if timeout_s != self._socket.gettimeout():
+                self._socket.settimeout(timeout_s)
+            size = self._socket.recv_into(self._packet)
         except TimeoutError:
             raise
         except OSError:
             return None
-        return decode(packet) if packet else None
+        return decode(bytes(self._packet[:size])) if size else None
 
     def send(self, record: Record) -> None:
         """
@@ -109,14 +106,15 @@ class EngineLink:
         A process that has left hundreds of records unread hangs: it is killed, since a request
         that was lost on the way would never be answered.
         """
-        with self._sending:
-            try:
-                self._outgoing.send(encode(record))
-            except BlockingIOError:
-                log.error('the engine does not take its records; it is killed')
-                self.kill()
-            except OSError:
-                pass  # it has ended
+        # nothing starts by an announcement: it waits for the next record that wakes the engine
+        connection = self._notes if isinstance(record, Announce) else self._outgoing
+        try:
+            connection.send(encode(record))
+        except BlockingIOError:
+            log.error('the engine does not take its records; it is killed')
+            self.kill()
+        except OSError:
+            pass  # it has ended
 
     def kill(self) -> None:
         """End a process that does not listen any more."""
@@ -133,3 +131,4 @@ class EngineLink:
             self._process.wait()
         self._socket.close()
         self._outgoing.close()
+        self._notes.close()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drives a pipeline in real time, with a lane for each stage."""
 
-import queue
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,8 +10,9 @@ from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.request import Unit
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.engine.health import Fault
-from xinfer_ros.engine.lane import Classify, Lane, StageRunner
-from xinfer_ros.engine.pipeline import Event, Pipeline, Recorder
+from xinfer_ros.engine.inbox import Inbox
+from xinfer_ros.engine.lane import Classify, Lane, StageRunner, UnitEnd
+from xinfer_ros.engine.pipeline import DecisionLog, Pipeline
 from xinfer_ros.engine.records import Record
 from xinfer_ros.sched.scheduler import Scheduler
 
@@ -27,7 +28,7 @@ class LoopSettings:
     :param unit_timeout_ns: time after which a unit is given up, and the process with it [ns]
     :param classify: what an error of a unit says of the device
     :param begin: called once in the thread of every worker
-    :param recorder: takes down every unit, None if nobody wants to know
+    :param decision_log: gets everything that the scheduler does, None if nobody wants to know
     """
 
     num_states: int
@@ -36,18 +37,21 @@ class LoopSettings:
     unit_timeout_ns: int = 10_000_000_000
     classify: Classify = lambda error: Fault.MODEL
     begin: Callable[[Stage], None] = lambda stage: None
-    recorder: Recorder | None = None
+    decision_log: DecisionLog | None = None
 
 
 class EngineLoop:
     """
     The pipeline with its lanes and its thread.
 
-    :param scheduler: decides; called in the thread of ``run`` only
+    The end of a unit is handled in the thread of its lane: what starts by it starts, and what is
+    done is sent, without another thread being woken. One thread at a time is in the pipeline.
+
+    :param scheduler: decides; called by one thread at a time
     :param model: computes the stages
     :param clock: monotonic time, the same as the front end's
-    :param send: takes results for the front end; called in the thread of ``run``
-    :param events: where records arrive, for who has them before there is a model; None to make one
+    :param send: takes results for the front end; called by one thread at a time
+    :param inbox: where records arrive
     """
 
     def __init__(
@@ -57,16 +61,19 @@ class EngineLoop:
         clock: Clock,
         send: Callable[[Record], None],
         settings: LoopSettings,
-        events: 'queue.SimpleQueue[Event | None] | None' = None,
+        inbox: Inbox,
     ) -> None:
-        self._clock = clock
-        self._events = events if events is not None else queue.SimpleQueue()
+        self._clock, self._inbox = clock, inbox
+        self._turn = threading.Lock()
+        self._issued: list[tuple[Unit, tuple[int, ...]]] = []
+        self._waits_until_ns, self._is_over = 0, False
+        self._error: Exception | None = None
         self._lanes = {
             stage: Lane(
                 stage,
                 model,
                 clock,
-                self._events.put,
+                self._unit_ended,
                 workers=settings.workers[stage],
                 classify=settings.classify,
                 begin=settings.begin,
@@ -80,33 +87,67 @@ class EngineLoop:
             num_states=settings.num_states,
             stages=settings.stages,
             unit_timeout_ns=settings.unit_timeout_ns,
-            recorder=settings.recorder,
+            decision_log=settings.decision_log,
         )
-
-    def post(self, record: Record | None) -> None:
-        """Hand in a record of the front end, None to end ``run``; from any thread."""
-        self._events.put(record)
 
     def run(self) -> None:
         """
-        Serve until None is posted.
+        Serve until the inbox says that no more will come.
 
         :raises EngineFailure: if the device is past help
         """
-        while True:
-            wait_ns = max(self._pipeline.wake_ns - self._clock.now_ns(), 0)
-            try:
-                event = self._events.get(timeout=wait_ns / 1e9)
-                if event is None:
-                    break
-            except queue.Empty:
-                event = None  # only the clock has moved
-            self._pipeline.step(event, self._clock.now_ns())
+        while not self._is_over:
+            self._inbox.wait(self._wait_s())
+            self._step(None)
+        if self._error is not None:
+            raise self._error
 
     def close(self) -> None:
         """End the lanes after the units in execution."""
         for lane in self._lanes.values():
             lane.close()
 
+    def _wait_s(self) -> float:
+        """Return how long nothing is due [s]."""
+        with self._turn:
+            self._waits_until_ns = self._pipeline.wake_ns
+            return max(self._waits_until_ns - self._clock.now_ns(), 0) / 1e9
+
+    def _step(self, end: UnitEnd | None) -> bool:
+        """
+        Take in what has come, then the end of a unit, None if only time has passed.
+
+        :returns: whether the thread of ``run`` waits for too long after the end of a unit
+        """
+        with self._turn:
+            is_done = False
+            for record in self._inbox.records():
+                if record is None:
+                    self._is_over = True
+                    return False
+                self._pipeline.step(record, self._clock.now_ns())
+                is_done = end is None
+            if not is_done:
+                self._pipeline.step(end, self._clock.now_ns())
+            self._hand_out()
+            return end is not None and self._pipeline.wake_ns < self._waits_until_ns
+
+    def _unit_ended(self, end: UnitEnd) -> None:
+        """Take in the end of a unit; the thread of its lane."""
+        if self._is_over:
+            return
+        try:
+            runs_late = self._step(end)
+        except Exception as error:
+            self._error, self._is_over = error, True
+        if self._is_over or runs_late:
+            self._inbox.ring()
+
     def _issue(self, unit: Unit, state_ids: tuple[int, ...]) -> None:
-        self._lanes[unit.stage].issue(unit, state_ids)
+        self._issued.append((unit, state_ids))
+
+    def _hand_out(self) -> None:
+        """Give units to their lanes, last of all: a thread that wakes earlier only waits."""
+        for unit, state_ids in self._issued:
+            self._lanes[unit.stage].issue(unit, state_ids)
+        self._issued.clear()

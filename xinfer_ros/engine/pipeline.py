@@ -12,7 +12,6 @@ from xinfer_ros.engine.health import EngineFailure, ExitCode, Fault
 from xinfer_ros.engine.lane import UnitEnd
 from xinfer_ros.engine.records import (
     Announce,
-    Beat,
     Cancel,
     Done,
     Dropped,
@@ -20,7 +19,9 @@ from xinfer_ros.engine.records import (
     SetBudget,
     Submit,
 )
+from xinfer_ros.engine.seen import Named, Watch
 from xinfer_ros.engine.state_table import StateTable
+from xinfer_ros.engine.telemetry import Telemetry
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.sched.scheduler import Finished, Scheduler
 
@@ -34,15 +35,15 @@ Event = Record | UnitEnd
 Issue = Callable[[Unit, tuple[int, ...]], None]
 
 
-class Recorder(Protocol):
-    """Takes down what ran when, for an audit."""
+class DecisionLog(Protocol):
+    """Writes down what the scheduler was told and what it decided."""
 
-    def started(self, unit: Unit, now_ns: int) -> None:
-        """Note that a unit was issued."""
+    def named(self, robot: int, name: str) -> None:
+        """Take in who a robot is."""
         ...
 
-    def ended(self, unit: Unit, now_ns: int, *, good: bool) -> None:
-        """Note that a unit was seen to end."""
+    def drain(self) -> None:
+        """Take over what has come together since the last call; returns at once."""
         ...
 
 
@@ -69,7 +70,7 @@ class Pipeline:
     :param num_states: states of the model that requests can hold
     :param stages: those that the model has; a unit of another one ends at once
     :param unit_timeout_ns: time after which a unit is given up, and the process with it [ns]
-    :param recorder: takes down every unit, None if nobody wants to know
+    :param decision_log: gets everything that the scheduler does, None if nobody wants to know
     """
 
     def __init__(
@@ -81,14 +82,14 @@ class Pipeline:
         num_states: int,
         stages: Collection[Stage] = tuple(Stage),
         unit_timeout_ns: int,
-        recorder: Recorder | None = None,
+        decision_log: DecisionLog | None = None,
     ) -> None:
         self._scheduler, self._issue, self._send = scheduler, issue, send
-        self._stages, self._recorder = stages, recorder
+        self._stages, self._decision_log = stages, decision_log
+        self._telemetry = Telemetry(scheduler)
         self._states = StateTable(num_states)
         self._unit_timeout_ns = unit_timeout_ns
         self._spent: dict[int, _Spent] = {}
-        self._issued_ns: dict[int, int] = {}
         self._refused: dict[int, Rejected] = {}  # by key, until they leave
         self._tick_ns: int | None = None
         self._beat_ns = 0
@@ -99,8 +100,10 @@ class Pipeline:
     @property
     def wake_ns(self) -> int:
         """Return when the next step is due although nothing happens [ns]."""
-        due = (self._beat_ns, self._tick_ns, self._scheduler.next_expiry_ns)
-        return min(at_ns for at_ns in due if at_ns is not None)
+        wake_ns, expiry_ns = self._beat_ns, self._scheduler.next_expiry_ns
+        if self._tick_ns is not None:
+            wake_ns = min(wake_ns, self._tick_ns)
+        return wake_ns if expiry_ns is None else min(wake_ns, expiry_ns)
 
     def step(self, event: Event | None, now_ns: int) -> None:
         """
@@ -114,7 +117,7 @@ class Pipeline:
             self._tick_ns = None
         if event is not None:
             self._handle(event, now_ns)
-            is_due |= not isinstance(event, Announce)
+            is_due |= not isinstance(event, Announce | Named | Watch)
         for request in self._scheduler.expire(now_ns):
             self._drop(request, Reason.EXPIRED, 'no lane was free before the robot gave up')
             is_due = True
@@ -125,17 +128,15 @@ class Pipeline:
 
     def _beat(self, now_ns: int) -> None:
         self._beat_ns = now_ns + BEAT_NS
-        oldest_ns = now_ns - min(self._issued_ns.values(), default=now_ns)
-        correction = self._scheduler.correction
-        self._send(
-            Beat(
-                oldest_unit_ns=oldest_ns,
-                slowdown=self._scheduler.slowdown,
-                correction=correction,
-                mirror_error=self._scheduler.mirror_error,
-            )
-        )
-        if oldest_ns > self._unit_timeout_ns:
+        if self._decision_log is not None:
+            self._decision_log.drain()
+        ready_ns = {key: spent.ready_ns for key, spent in self._spent.items()}
+        timeline = self._telemetry.timeline(ready_ns, now_ns)
+        if timeline is not None:
+            self._send(timeline)
+        beat = self._telemetry.beat(now_ns)
+        self._send(beat)
+        if beat.oldest_unit_ns > self._unit_timeout_ns:
             text = f'a unit has not ended within {self._unit_timeout_ns / 1e9:g} s'
             raise EngineFailure(ExitCode.HUNG, text)
 
@@ -153,9 +154,7 @@ class Pipeline:
                     self._completed(UnitEnd(unit=unit, started_ns=now_ns, ended_ns=now_ns), now_ns)
                     again = True
                     continue
-                self._issued_ns[unit.number] = now_ns
-                if self._recorder is not None:
-                    self._recorder.started(unit, now_ns)
+                self._telemetry.issued(unit, now_ns)
                 self._issue(unit, state_ids)
         if self._tick_ns is None and self._scheduler.waits:
             self._tick_ns = now_ns + TICK_NS
@@ -179,13 +178,20 @@ class Pipeline:
                 self._scheduler.set_budget(event.key, event.budget_ns)
             case UnitEnd():
                 self._unit_ended(event, now_ns)
+            case Watch():
+                self._telemetry.watch(event.on, now_ns)
+            case Named():
+                self._name(event)
             case _:
                 raise TypeError(f'the front end never sends {type(event).__name__}')
 
+    def _name(self, robot: Named) -> None:
+        self._telemetry.named(robot.robot, robot.name)
+        if self._decision_log is not None:
+            self._decision_log.named(robot.robot, robot.name)
+
     def _unit_ended(self, end: UnitEnd, now_ns: int) -> None:
-        del self._issued_ns[end.unit.number]
-        if self._recorder is not None:
-            self._recorder.ended(end.unit, now_ns, good=end.error is None)
+        self._telemetry.ended(end.unit, now_ns)
         if end.error is None:
             self._failures[end.unit.stage] = 0
             self._completed(end, now_ns)

@@ -3,10 +3,10 @@
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Protocol
 
+from xinfer_ros.engine.decoders import Decoders
 from xinfer_ros.engine.pending import Pending
 
 Step = Callable[[Pending], None]
@@ -40,9 +40,14 @@ class Preparation(Protocol):
         ...
 
 
-def _start(decoders: Executor, prepare: Step, pending: Pending) -> None:
+def _start(decoders: Decoders, prepare: Step, pending: Pending) -> None:
     with suppress(RuntimeError):  # the server closes, and has answered the request already
         decoders.submit(prepare, pending)
+
+
+def preparation(*, overlap: bool) -> 'type[OverlappedPreparation | AlternatingPreparation]':
+    """Return how requests are prepared: beside the device's work, or in turn with it."""
+    return OverlappedPreparation if overlap else AlternatingPreparation
 
 
 class OverlappedPreparation:
@@ -54,7 +59,7 @@ class OverlappedPreparation:
     :param hand_over: gives a request to the engine
     """
 
-    def __init__(self, decoders: Executor, prepare: Step, hand_over: Step) -> None:
+    def __init__(self, decoders: Decoders, prepare: Step, hand_over: Step) -> None:
         self._decoders, self._prepare, self._hand_over = decoders, prepare, hand_over
 
     def add(self, pending: Pending) -> None:
@@ -89,7 +94,7 @@ class AlternatingPreparation:
     :param hand_over: gives a request to the engine
     """
 
-    def __init__(self, decoders: Executor, prepare: Step, hand_over: Step) -> None:
+    def __init__(self, decoders: Decoders, prepare: Step, hand_over: Step) -> None:
         self._decoders, self._prepare, self._hand_over = decoders, prepare, hand_over
         self._lock = threading.Lock()
         self._waiting: list[Pending] = []

@@ -4,53 +4,52 @@
 import logging
 import mmap
 import os
-import queue
 import signal
 import socket
 import sys
 import threading
+from dataclasses import asdict
 from pathlib import Path
 
-from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.clock import MonotonicClock, today
 from xinfer_ros.core.contract import ModelContract
+from xinfer_ros.core.memory import settle
+from xinfer_ros.core.repeats import set_up_log
 from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes
+from xinfer_ros.core.thread_name import name_this_thread, start_thread
 from xinfer_ros.engine.calibrate_check import check_calibration
+from xinfer_ros.engine.codec import MAX_RECORD_BYTES, encode
+from xinfer_ros.engine.decision_writer import DecisionWriter
 from xinfer_ros.engine.division import Division
 from xinfer_ros.engine.health import EngineFailure, ExitCode, Fault
+from xinfer_ros.engine.inbox import LinkInbox, wait_for_hangup
 from xinfer_ros.engine.loop import EngineLoop, LoopSettings
-from xinfer_ros.engine.pipeline import Event
-from xinfer_ros.engine.records import (
-    MAX_RECORD_BYTES,
-    Contract,
-    Ready,
-    Record,
-    decode,
-    encode,
-)
+from xinfer_ros.engine.records import Contract, Ready, Record
 from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.models.device_error import classify
 from xinfer_ros.models.machine import is_cpu, use_threads_here
 from xinfer_ros.models.registry import make_model, preload
 from xinfer_ros.predict.calibration import Calibration
-from xinfer_ros.predict.run_record import RunFacts, RunRecorder
+from xinfer_ros.sched.decision_log import LogHeader
+from xinfer_ros.sched.native import NativeCore
 
 END_S = 2.0
 
 log = logging.getLogger(__name__)
 
 
-def serve(settings: EngineSettings, link: socket.socket) -> None:
+def serve(settings: EngineSettings, link: socket.socket, notes: socket.socket) -> None:
     """
     Load the model, announce its contract, warm up and serve until the front end goes away.
 
     :param link: SOCK_SEQPACKET connection to the front end
+    :param notes: another one, see ``LinkInbox``
     """
-    events = _listen(link)  # before the model: a front end that goes away ends this at any time
+    start_thread('link', lambda: _end_with(link))  # whatever the model may be busy with
     device = settings.device()
     plan = settings.plan(device)
-    scheduler = settings.scheduler(device)
+    core = settings.core(device)
     model = make_model(settings.config.model, settings.options())
     if warning := check_calibration(settings.config, device, model.contract):
         log.warning('%s', warning)
@@ -77,7 +76,7 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
     )
     if division.words:
         log.info('%s', division.words)
-    recorder = _recorder(settings.config, device, model.contract)
+    decision_log = _decision_log(settings, core, device, model.contract)
     lanes = LoopSettings(
         num_states=plan.num_states,
         workers=plan.workers,
@@ -85,48 +84,41 @@ def serve(settings: EngineSettings, link: socket.socket) -> None:
         unit_timeout_ns=round(settings.config.unit_timeout_s * 1e9),
         classify=lambda error: Fault(classify(error)),
         begin=division.beginner(use_threads_here),
-        recorder=recorder,
+        decision_log=decision_log,
     )
-    loop = EngineLoop(scheduler, model, MonotonicClock(), send, lanes, events)
+    scheduler = settings.scheduler(core, device)
+    loop = EngineLoop(scheduler, model, MonotonicClock(), send, lanes, LinkInbox(link, notes))
+    settle()
     send(Ready())
     try:
         loop.run()
     finally:
-        if recorder is not None:
-            _save(recorder, Path(settings.config.record_run))
+        if decision_log is not None:
+            decision_log.close()
     loop.close()
 
 
-def _listen(link: socket.socket) -> 'queue.SimpleQueue[Event | None]':
-    """Return where the front end's records arrive; None, and soon the end, when it is gone."""
-    events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
-
-    def receive() -> None:
-        try:
-            while packet := link.recv(MAX_RECORD_BYTES):
-                events.put(decode(packet))
-        finally:
-            events.put(None)
-            threading.Timer(END_S, os._exit, [0]).start()  # the model or a lane may hang
-
-    threading.Thread(target=receive, name='receive', daemon=True).start()
-    return events
+def _end_with(link: socket.socket) -> None:
+    """End the process soon after the front end is gone; the model or a lane may hang by then."""
+    wait_for_hangup(link)
+    threading.Timer(END_S, os._exit, [0]).start()
 
 
-def _save(recorder: RunRecorder, path: Path) -> None:
-    try:
-        recorder.save(path)
-    except ConfigError as error:  # why the engine ends matters more
-        log.error('the record of the run is lost: %s', error)
-
-
-def _recorder(
-    config: ServerConfig, device: Calibration, contract: ModelContract
-) -> RunRecorder | None:
-    if not config.record_run:
+def _decision_log(
+    settings: EngineSettings, core: NativeCore, device: Calibration, contract: ModelContract
+) -> DecisionWriter | None:
+    config = settings.config
+    if not config.decision_log:
         return None
-    facts = RunFacts(policy=config.scheduling_policy, model=contract.name, date=today())
-    return RunRecorder(device, facts)
+    header = LogHeader(
+        policy=config.scheduling_policy,
+        settings=asdict(settings.policy(device)),
+        calibration=device,
+        model=contract.name,
+        date=today(),
+    )
+    most_bytes = config.decision_log_mb * 1_000_000
+    return DecisionWriter.into(Path(config.decision_log), core, header, most_bytes)
 
 
 def _import_idly(model: str) -> None:
@@ -142,18 +134,19 @@ def _import_idly(model: str) -> None:
 
 
 def main() -> None:
-    """Run the engine process: ``python -m xinfer_ros.engine.process FD SETTINGS now|idle``."""
+    """Run the engine process: ``python -m xinfer_ros.engine.process FD FD SETTINGS now|idle``."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the front end, whose end ends this
-    logging.basicConfig(format='[engine] %(levelname)s: %(message)s', level=logging.INFO)
-    fd, text, haste = int(sys.argv[1]), sys.argv[2], sys.argv[3]
-    link = socket.socket(fileno=fd)
+    name_this_thread('xinfer_engine')
+    set_up_log('[engine] %(levelname)s: %(message)s')
+    link, notes = (socket.socket(fileno=int(fd)) for fd in sys.argv[1:3])
+    text, haste = sys.argv[3:]
     try:
         settings = EngineSettings.from_json(text)
         if haste == 'idle':
             _import_idly(settings.config.model)
         if not link.recv(MAX_RECORD_BYTES):  # Start, or the end of the front end
             return
-        serve(settings, link)
+        serve(settings, link, notes)
     except (BrokenPipeError, ConnectionResetError):
         log.info('the front end is gone')
     except ConfigError as error:

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The small records that the front end and the engine process exchange; JSON, one a packet."""
+"""The small records that the front end and the engine process exchange; one a packet."""
 
 import dataclasses
-import json
-from typing import Any, get_args
 
-from xinfer_ros.core.contract import CameraSpec, ModelContract
+from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.request import QueueSight, Request
-from xinfer_ros.core.stage import Stage
+from xinfer_ros.engine.seen import Named, Timeline, Watch
 from xinfer_ros.errors import Reason
-
-MAX_RECORD_BYTES = 65536
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +94,28 @@ class Beat:
     :param slowdown: work that units turn out to hold over the calibration's
     :param correction: the same for each stage
     :param mirror_error: mean error of the executed steps that were foreseen of robots [steps]
+    :param busy_ns: time since the engine began in which a unit of each stage was in execution [ns]
+    :param running: units of each stage in execution
+    :param waiting: requests that wait for each stage
+    :param protected: live requests that the scheduling policy shields
+    :param verdicts: decisions since the engine began, by ``sched.decision.Verdict``; what is only
+        said again of the same stage of a request counts once
+    :param prediction_error_ns: sum of the differences between the end of a unit as it was
+        predicted when it started and the end that was seen, since the engine began [ns]
+    :param predictions: units in that sum
     """
 
     oldest_unit_ns: int
     slowdown: float
     correction: tuple[float, float, float]
     mirror_error: float
+    busy_ns: tuple[int, int, int] = (0, 0, 0)
+    running: tuple[int, int, int] = (0, 0, 0)
+    waiting: tuple[int, int, int] = (0, 0, 0)
+    protected: int = 0
+    verdicts: tuple[int, ...] = (0,) * 8
+    prediction_error_ns: int = 0
+    predictions: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,39 +127,7 @@ class Dropped:
     detail: str
 
 
-Record = Start | Contract | Ready | Beat | Announce | Submit | Cancel | SetBudget | Done | Dropped
-_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Record)}
-
-
-def encode(record: Record) -> bytes:
-    """Return a record as one packet."""
-    fields = dataclasses.asdict(record)
-    return json.dumps([type(record).__name__, fields], separators=(',', ':')).encode()
-
-
-def decode(packet: bytes) -> Record:
-    """
-    Return the record in a packet.
-
-    :raises ValueError: if it is none of ours, which means that the two processes differ in version
-    """
-    name, fields = json.loads(packet)
-    kind = _KINDS.get(name)
-    if kind is None:
-        raise ValueError(f'unknown record {name!r}; known: {", ".join(_KINDS)}')
-    if kind is Contract:
-        model = fields['model']
-        model['cameras'] = tuple(CameraSpec(**camera) for camera in model['cameras'])
-        model['joint_names'] = tuple(model['joint_names'])
-        model['stages'] = tuple(Stage(stage) for stage in model['stages'])
-        fields['model'] = ModelContract(**model)
-    if kind is Announce and fields['sight'] is not None:
-        fields['sight'] = QueueSight(**fields['sight'])
-    if kind is Beat:
-        fields['correction'] = tuple(fields['correction'])
-    if kind is Submit:
-        fields['request'] = Request(**fields['request'])
-    if kind is Dropped:
-        fields['reason'] = Reason(fields['reason'])
-    record: Record = kind(**fields)
-    return record
+Record = (
+    Start | Contract | Ready | Beat | Announce | Submit | Cancel | SetBudget | Done | Dropped
+    | Named | Watch | Timeline
+)  # fmt: skip

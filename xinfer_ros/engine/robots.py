@@ -5,6 +5,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from xinfer_ros.errors import Reason, Rejected
 
 PROTOCOL_VERSION = 3
 ROBOT_ID = re.compile(r'[A-Za-z][A-Za-z0-9_]{0,63}')
+_LONG_AGO_NS = -(2**62)  # longer than any lease before every instant
 NAMESPACE = re.compile(r'(/[A-Za-z_][A-Za-z0-9_]{0,63}){1,8}')
 
 
@@ -23,7 +25,9 @@ class Registration:
     """
     What a robot says of itself; fields as in srv/RegisterRobot.srv.
 
+    :param namespace: its topics stand in it; empty behind a door that has none
     :param cameras: names of its cameras
+    :param door: how it reaches the server
     """
 
     robot_id: str
@@ -34,6 +38,7 @@ class Registration:
     horizon: int
     protocol_version: int
     instance: int
+    door: Literal['ros', 'websocket'] = 'ros'
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -61,6 +66,10 @@ class Robot:
     duplicates_refused: int = 0
     clock_skew: ClockSkew = field(default_factory=ClockSkew)
 
+    def leave(self) -> None:
+        """Take in that it has gone: its lease is over, and its id is free at once."""
+        self.seen_ns = _LONG_AGO_NS
+
 
 def check_registration(registration: Registration, contract: ModelContract) -> None:
     """
@@ -79,10 +88,12 @@ def check_registration(registration: Registration, contract: ModelContract) -> N
             Reason.REJECTED_NAME,
             f'robot id {registration.robot_id!r}: a letter, then letters, digits or _, at most 64',
         )
-    if not NAMESPACE.fullmatch(registration.namespace) or len(registration.namespace) > 200:
+    space = registration.namespace
+    has_topics = registration.door == 'ros'
+    if (has_topics or space) and (not NAMESPACE.fullmatch(space) or len(space) > 200):
         raise Rejected(
             Reason.REJECTED_NAME,
-            f'namespace {registration.namespace!r}: a robot needs one of its own, such as /r1, '
+            f'namespace {space!r}: a robot needs one of its own, such as /r1, '
             'of at most 200 characters',
         )
     joints = registration.joint_names
@@ -151,7 +162,7 @@ class RobotRegister:
                 known.duplicates_refused += 1
                 raise Rejected(
                     Reason.DUPLICATE_ID,
-                    f'{registration.robot_id} is registered from {known.registration.namespace} '
+                    f'{registration.robot_id} is registered {_origin(known)} '
                     f'and was heard {silent_ns / 1e9:.1f} s ago; give each robot its own id, or '
                     f'wait until it has been silent for {self.lease_ns / 1e9:g} s',
                 )
@@ -168,7 +179,7 @@ class RobotRegister:
     def _check_namespace(self, registration: Registration, now_ns: int) -> None:
         for other in self._robots.values():
             is_other = other.registration.robot_id != registration.robot_id
-            shares = other.registration.namespace == registration.namespace
+            shares = other.registration.namespace == registration.namespace != ''
             if is_other and shares and now_ns - other.seen_ns <= self.lease_ns:
                 raise Rejected(
                     Reason.DUPLICATE_ID,
@@ -202,6 +213,13 @@ class RobotRegister:
     def is_current(self, robot: Robot) -> bool:
         """Return whether this registration is still in force."""
         return self._robots.get(robot.registration.robot_id) is robot
+
+
+def _origin(robot: Robot) -> str:
+    """Return where a robot has registered from, in words."""
+    if robot.registration.door == 'websocket':
+        return 'over a websocket'
+    return f'from {robot.registration.namespace}'
 
 
 def _positions(wanted: Sequence[str], given: Sequence[str]) -> npt.NDArray[np.intp]:

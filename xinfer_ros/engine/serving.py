@@ -2,6 +2,7 @@
 """Whether the server serves, and with which engine."""
 
 from xinfer_ros.engine.engine_life import EngineLife
+from xinfer_ros.engine.seen import Watch
 from xinfer_ros.engine.status import ServerPhase, ServerStatus
 from xinfer_ros.errors import Reason, Rejected
 
@@ -19,7 +20,7 @@ class Serving:
         self._phase = ServerPhase.STARTING
         self._life: EngineLife | None = None
         self._model = ''
-        self._hangs = False
+        self._hangs = self._watched = False
 
     def engine(self) -> EngineLife:
         """
@@ -50,6 +51,8 @@ class Serving:
         """Serve with a warm engine."""
         self._life, self.epoch, self._model = life, life.epoch, life.contract.name
         self._hangs = False
+        if self._watched:
+            life.send(Watch(on=True))
         if self._phase is ServerPhase.STARTING:
             self._phase = ServerPhase.READY
 
@@ -64,21 +67,30 @@ class Serving:
         if self._life is life:
             self._hangs = hangs
 
+    def watch(self, on: bool) -> None:
+        """Let this engine, and those to come, tell what their lanes do, or not any more."""
+        if self._life is not None and on != self._watched:
+            self._life.send(Watch(on=on))
+        self._watched = on
+
     def stop(self) -> None:
         """Serve nobody any more."""
         self._phase = ServerPhase.STOPPED
 
     def status(self, num_robots: int, max_robots: int) -> ServerStatus:
         """Return what the server announces of itself."""
+        life = self._life
         return ServerStatus(
             epoch=self.epoch,
             phase=self._shown_phase(),
             model=self._model,
             num_robots=num_robots,
             max_robots=max_robots,
-            engine_pid=self._life.pid if self._life is not None else 0,
-            correction=self._life.correction if self._life is not None else (1.0, 1.0, 1.0),
-            mirror_error=self._life.mirror_error if self._life is not None else 0.0,
+            engine_pid=life.pid if life is not None else 0,
+            correction=life.correction if life is not None else (1.0, 1.0, 1.0),
+            mirror_error=life.mirror_error if life is not None else 0.0,
+            slots_used=life.slots_used if life is not None else 0,
+            num_slots=life.slots.num_slots if life is not None else 0,
         )
 
     def _shown_phase(self) -> ServerPhase:

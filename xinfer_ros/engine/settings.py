@@ -10,13 +10,15 @@ import numpy as np
 
 from xinfer_ros.config import ServerConfig
 from xinfer_ros.core.batch import ByStage, LanePlan
+from xinfer_ros.engine.decision_writer import check_log_folder
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.models.folder import existing_folder, is_folder
 from xinfer_ros.models.options import ModelOptions
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.matching import serving_calibration
-from xinfer_ros.predict.run_record import check_run_file
-from xinfer_ros.sched.registry import make_scheduler
+from xinfer_ros.sched.core import SchedulerCore
+from xinfer_ros.sched.native import NativeCore, native_core
+from xinfer_ros.sched.registry import scheduler_of
 from xinfer_ros.sched.scheduler import Scheduler
 from xinfer_ros.sched.settings import POLICIES, policy_settings
 from xinfer_ros.sched.settings_base import PolicySettings
@@ -87,13 +89,13 @@ class EngineSettings:
         """
         Return what ``device`` does, once all that can be known before a start is in order.
 
-        :raises ConfigError: if anything is wrong with it, the policy, the times or the record
+        :raises ConfigError: if anything is wrong with it, the policy, the times or the log
         """
         device = self.device()
         self.policy_changes(device)
         self.hung_ns(device)
-        if self.config.record_run:
-            check_run_file(Path(self.config.record_run))
+        if self.config.decision_log:
+            check_log_folder(Path(self.config.decision_log))
         return device
 
     def plan(self, device: Calibration) -> LanePlan:
@@ -116,13 +118,14 @@ class EngineSettings:
                 raise ConfigError(f'policy_settings has {key}; set {ours} of the server instead')
         return found | {key: getattr(self.config, ours) for key, ours in OWN.items()}
 
-    def scheduler(self, device: Calibration) -> Scheduler:
-        """Return the scheduler of an engine."""
-        return make_scheduler(
-            self.config.scheduling_policy,
-            device,
-            round_barrier=self.config.round_barrier,
-            **self.policy_changes(device),
+    def core(self, device: Calibration) -> NativeCore:
+        """Return a new scheduler core."""
+        return native_core(device, self.policy(device))
+
+    def scheduler(self, core: SchedulerCore, device: Calibration) -> Scheduler:
+        """Return the scheduler of an engine, which asks a core of these settings."""
+        return scheduler_of(
+            core, self.policy(device), device, round_barrier=self.config.round_barrier
         )
 
     def policy(self, device: Calibration) -> PolicySettings:

@@ -1,13 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes an observation into its slot: pictures decoded, joints in the model's order."""
 
+import logging
+
 import numpy as np
 
 from xinfer_ros.core.observation import Observation
 from xinfer_ros.engine.engine_life import EngineLife
+from xinfer_ros.engine.pending import Pending
 from xinfer_ros.engine.robots import Robot
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.models.images import ImageError, decode_compressed, decode_raw
+
+log = logging.getLogger(__name__)
+
+
+def why_not_filled(pending: Pending) -> Rejected | None:
+    """Write the inputs of a request into its slot; return why they can't be, None if they are."""
+    try:
+        write_slot(pending.life, pending.slot, pending.robot, pending.observation)
+    except Rejected as refusal:
+        return refusal
+    except Exception:
+        log.exception('request %d could not be prepared', pending.key)
+        return Rejected(Reason.REJECTED_IMAGE, 'the pictures could not be prepared')
+    return None
 
 
 def write_slot(life: EngineLife, slot: int, robot: Robot, observation: Observation) -> None:

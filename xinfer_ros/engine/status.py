@@ -30,6 +30,7 @@ class ServerStatus:
         the diagnostics
     :param mirror_error: mean error of the executed steps that were foreseen of robots; in the
         diagnostics [steps]
+    :param slots_used: slots of the engine in use, of ``num_slots``; in the fleet status
     """
 
     epoch: int
@@ -40,6 +41,8 @@ class ServerStatus:
     engine_pid: int
     correction: tuple[float, float, float] = (1.0, 1.0, 1.0)
     mirror_error: float = 0.0
+    slots_used: int = 0
+    num_slots: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

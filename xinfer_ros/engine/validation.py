@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from xinfer_ros.core.chunk import Rows
+from xinfer_ros.core.chunk import Rows, all_finite
 from xinfer_ros.core.contract import ModelContract
 from xinfer_ros.core.observation import Observation
 from xinfer_ros.core.request import check_budget
@@ -73,7 +73,7 @@ def _check_floats(values: Rows, shape: tuple[int, ...], name: str, reason: Reaso
             f'{name}: expected float32 of shape {shape}; '
             f'received {values.dtype} of shape {values.shape}',
         )
-    if not np.isfinite(values).all():
+    if not all_finite(values):
         wrong = tuple(int(index) for index in np.argwhere(~np.isfinite(values))[0])
         raise Rejected(
             reason, f'{name}: expected finite values; received {values[wrong]} at {wrong}'

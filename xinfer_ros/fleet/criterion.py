@@ -78,6 +78,8 @@ class Criterion:
             )
         if self.p50_ms is not None and p50_ms > self.p50_ms:
             found.append(f'median latency {p50_ms:.0f} ms, {self.p50_ms:g} ms is allowed')
+        if errors := sum(r.errors for r in rounds):
+            found.append(f'{errors} requests without a good answer, none is allowed')
         starvation = max(_starvation(r) for r in rounds)
         if self.starvation is not None and starvation > self.starvation:
             found.append(
@@ -101,6 +103,7 @@ class Criterion:
         margins += [limit - value for limit, value in most if limit is not None]
         if self.p50_ms is not None:
             margins.append(1.0 - max(r.p50_ms for r in rounds) / self.p50_ms)
+        margins += [-1.0] * any(r.errors for r in rounds)
         return min(margins)
 
 

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from xinfer_ros.core.clock import Clock
+from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError, XinferError
-from xinfer_ros.fleet.recording_core import Call, RecordingCore
 from xinfer_ros.fleet.records import DecisionCostRecord
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.sched.core import SchedulerCore
+from xinfer_ros.sched.journal import Call, CallKind, JournalReader, Started
 from xinfer_ros.sched.native import native_core
 from xinfer_ros.sched.reference.core import reference_core
 from xinfer_ros.sched.settings_base import PolicySettings
-from xinfer_ros.sim.reference import simulate_reference
 from xinfer_ros.sim.scenario import Round, draw_scenario
+from xinfer_ros.sim.simulation import simulate
 from xinfer_ros.sim.workload import make_workload
 
 IMPLEMENTATIONS: dict[str, Callable[[Calibration, PolicySettings], SchedulerCore]] = {
@@ -34,6 +35,34 @@ MAX_PASSES = {'native': 100_000, 'reference': 500}
 PATIENCE_S = 30.0
 
 
+class Waiting:
+    """Which requests wait, by the calls of a core: a pass without any has nothing to decide."""
+
+    def __init__(self) -> None:
+        self._keys: set[int] = set()
+        self._running: dict[int, Started] = {}
+
+    def __bool__(self) -> bool:
+        """Return whether a request waits."""
+        return bool(self._keys)
+
+    def take(self, call: Call) -> None:
+        """Take in a call with its answer."""
+        match call.kind:
+            case CallKind.SUBMIT:
+                self._keys.add(call.named()['key'])
+            case CallKind.CANCEL:
+                self._keys.difference_update(call.told)
+            case CallKind.DISPATCH:
+                for unit in call.units:
+                    self._running[unit.number] = unit
+                    self._keys.difference_update(unit.keys)
+            case CallKind.COMPLETE | CallKind.WITHDRAW:
+                unit = self._running.pop(call.told[0])
+                if call.kind is CallKind.COMPLETE and unit.stage < Stage.ACTION:
+                    self._keys.update(unit.keys)
+
+
 def replay(
     calls: Sequence[Call], core: SchedulerCore, clock: Clock, *, from_ns: int, passes: int
 ) -> list[int]:
@@ -45,24 +74,25 @@ def replay(
     :raises XinferError: if the core decides otherwise than the one that was recorded
     """
     times_ns: list[int] = []
-    now_ns, dispatch = clock.now_ns, core.dispatch
+    waiting, now_ns, dispatch = Waiting(), clock.now_ns, core.dispatch
     for place, call in enumerate(calls):
-        if call.name != 'dispatch':
-            getattr(core, call.name)(*call.positional, **call.named)
+        if call.kind is not CallKind.DISPATCH:
+            call.make(core)
+            waiting.take(call)
             continue
-        (at_ns,) = call.positional
         begin_ns = now_ns()
-        units = dispatch(at_ns)
+        units = dispatch(call.now_ns)
         end_ns = now_ns()
-        if tuple(number for number, _, _ in units) != call.units:
+        if [number for number, _, _ in units] != [unit.number for unit in call.units]:
             raise XinferError(
-                f'call {place} at {at_ns / 1e9:.4f} s started other units than were recorded: '
-                'the implementations differ, which is a fault of this package'
+                f'call {place} at {call.now_ns / 1e9:.4f} s started other units than were '
+                'recorded: the implementations differ, which is a fault of this package'
             )
-        if call.waits and at_ns >= from_ns:
+        if waiting and call.now_ns >= from_ns:
             times_ns.append(end_ns - begin_ns)
-            if len(times_ns) == passes:
+            if len(times_ns) >= passes:
                 break
+        waiting.take(call)
     return times_ns
 
 
@@ -107,13 +137,14 @@ def record(
         seed=seed,
         round=Round(warm_up_s=0.0, end_s=first_s + seconds, period_ms=period_ms(robots)),
     )
-    core = RecordingCore(native_core(calibration, settings))
-    simulate_reference(scenario, calibration, settings, core=core)
+    core = native_core(calibration, settings)
+    core.keep_journal(True)
+    simulate(scenario, calibration, settings, core=core)
     return Recording(
         robots=robots,
         settings=settings,
         calibration=calibration,
-        calls=core.calls,
+        calls=tuple(JournalReader().read(core.take_journal())),
         from_ns=round(first_s * 1e9),
     )
 

@@ -79,7 +79,7 @@ def line_plot(
 
     :param level: a value to mark with a line
     """
-    figure, axes = _figure(title, x_label, y_label)
+    figure, axes = new_figure(title, x_label, y_label)
     for curve in curves:
         colour, mark, line = style(curve.style)
         places = sorted(curve.points)
@@ -199,7 +199,7 @@ def bar_plot(
 
     :param bars: of each kind and group the published value, a line, and the simulated one
     """
-    figure, axes = _figure(title, '', y_label, width=9.5)
+    figure, axes = new_figure(title, '', y_label, width=9.5)
     width = 0.8 / len(bars)
     for place, (name, pairs) in enumerate(bars.items()):
         at = np.arange(len(groups)) + (place + 0.5) * width - 0.4
@@ -220,7 +220,7 @@ def range_plot(
 
     :param bars: values by name
     """
-    figure, axes = _figure(title, '', y_label)
+    figure, axes = new_figure(title, '', y_label)
     for place, values in enumerate(bars.values()):
         middle = float(np.median(values))
         reach = [[middle - min(values)], [max(values) - middle]]
@@ -233,10 +233,13 @@ def range_plot(
     figure.savefig(path)
 
 
-def _figure(title: str, x_label: str, y_label: str, width: float = 7.8) -> 'tuple[Figure, Axes]':
+def new_figure(
+    title: str, x_label: str, y_label: str, *, width: float = 7.8, height: float = 4.2
+) -> 'tuple[Figure, Axes]':
+    """Return a figure of one field, with its names."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, 4.2), dpi=DPI)
+    figure = Figure(figsize=(width, height), dpi=DPI)
     axes = figure.subplots()
     axes.set_title(title, fontsize=11)
     axes.set_xlabel(x_label)

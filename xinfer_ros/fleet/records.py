@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulated round or a search came to, as flat records that are written to a file."""
+"""What a round or a search came to, as flat records that are written to a file."""
 
 import json
 import math
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundRecord:
     """
-    One simulated round; the shares and rates are those of ``sim.metrics.RoundMetrics``.
+    One round, simulated or live; the shares and rates are those of ``sim.metrics.RoundMetrics``.
 
     :param round: number of the round, from 1
     :param seed: of everything that was drawn for it
@@ -52,6 +52,7 @@ class RoundRecord:
     slow_starvation: float | None
     steps_per_device_s: float | None
     mirror_error_steps: float | None
+    errors: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

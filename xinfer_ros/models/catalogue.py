@@ -99,6 +99,15 @@ def catalogue() -> tuple[Entry, ...]:
             page=_PAGE,
         ),
         Entry(
+            name='fixed:MS',
+            what='no network: every request takes MS milliseconds, to see what the server costs',
+            stages='Action',
+            cameras='top, left_wrist, right_wrist; 224x320',
+            sizes='none, 14 joints, H = 16',
+            rtc='none; committed rows are taken over',
+            page=_PAGE,
+        ),
+        Entry(
             name='echo',
             what='no network: answers with the state, to test a set-up',
             stages=_STAGES,

@@ -13,7 +13,7 @@ from xinfer_ros.errors import ConfigError
 from xinfer_ros.models.adapter import StagedModel
 from xinfer_ros.models.opaque import PREFIX
 from xinfer_ros.models.options import ModelOptions
-from xinfer_ros.predict.matching import is_table
+from xinfer_ros.predict.matching import is_timed
 from xinfer_ros.setting import nearest
 
 CONFIG_FILE = 'config.json'
@@ -87,7 +87,7 @@ class Family(Protocol):
 
 def is_folder(name: str) -> bool:
     """Tell whether a model's name means a folder: one that exists, or a path."""
-    if is_table(name) or name.startswith(PREFIX):
+    if is_timed(name) or name.startswith(PREFIX):
         return False
     return '/' in name or name in ('.', '..', '~') or Path(name).is_dir()
 

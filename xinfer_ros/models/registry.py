@@ -13,6 +13,7 @@ from xinfer_ros.errors import ConfigError
 from xinfer_ros.models.adapter import StagedModel
 from xinfer_ros.models.aloha import aloha_contract
 from xinfer_ros.models.echo import EchoModel
+from xinfer_ros.models.fixed import make_fixed_model
 from xinfer_ros.models.folder import existing_folder, family_of, is_folder
 from xinfer_ros.models.opaque import PREFIX, make_opaque_model
 from xinfer_ros.models.options import ModelOptions
@@ -36,8 +37,8 @@ def make_model(
     """
     Return a model that is ready for ``bind``.
 
-    :param name: one of ``model_names()``, ``table:`` and a calibration, ``python:`` and a factory,
-        see ``make_opaque_model``, or the folder of a checkpoint
+    :param name: one of ``model_names()``, ``table:`` and a calibration, ``fixed:`` and a time,
+        ``python:`` and a factory, see ``make_opaque_model``, or the folder of a checkpoint
     :param options: how it is loaded and used; None for the defaults
     :param contract: what ``echo`` shall promise, None for that of ``echo_contract``; other models
         bring their own
@@ -48,9 +49,10 @@ def make_model(
     if name.startswith(PREFIX):
         _refuse_contract(name, contract)
         return make_opaque_model(name, chosen)
-    if name.startswith('table:'):
-        _refuse_contract(name, contract)
-        return make_table_model(name)
+    for prefix, make in (('table:', make_table_model), ('fixed:', make_fixed_model)):
+        if name.startswith(prefix):
+            _refuse_contract(name, contract)
+            return make(name)
     if name in makers:
         return makers[name](chosen, contract)
     if is_folder(name):
@@ -61,7 +63,7 @@ def make_model(
     hint = f'did you mean {close[0]}? ' if close else ''
     raise ConfigError(
         f'model {name!r} is unknown; {hint}known are {", ".join(makers)}, table:CALIBRATION, '
-        f'{PREFIX}package.module:factory, and the folder of a checkpoint, /path/to/it'
+        f'fixed:MS, {PREFIX}package.module:factory, and the folder of a checkpoint, /path/to/it'
     )
 
 

@@ -5,7 +5,7 @@ import threading
 from dataclasses import replace
 
 from xinfer_ros.core.chunk import Answer, Rows
-from xinfer_ros.core.metrics import ExecutorPhase, LatencyWindow, RobotReport
+from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.robot.action_queue import Handoff, QueuedRow
 from xinfer_ros.robot.budgets.budget_source import BudgetContext, BudgetWish
@@ -16,6 +16,7 @@ from xinfer_ros.robot.executor_settings import ExecutorSettings
 from xinfer_ros.robot.horizon import HorizonAdaptation
 from xinfer_ros.robot.next_send import InFlight, NextSend
 from xinfer_ros.robot.request_ledger import RequestDraft, RequestLedger
+from xinfer_ros.robot.round_trips import RoundTrips
 from xinfer_ros.robot.sensed import Sensed
 from xinfer_ros.robot.session import Grant, SessionKeeper
 
@@ -43,7 +44,7 @@ class ChunkExecutor:
         self._moving = False  # ticks before the first row of an episode are not starved
         self._due_since_ns: int | None = None
         self._at_rest: Rows | None = None  # as measured at the request in flight
-        self._latency = LatencyWindow()
+        self._trips = RoundTrips()
         self.last_refusal = ''
         self._ingress = ChunkIngress(settings.joint_names, settings.keyframe_spacing_ns)
         self._report = RobotReport(robot_id=settings.robot_id, execution_mode=settings.mode.value)
@@ -126,6 +127,10 @@ class ChunkExecutor:
                 commitment_steps=self._report.commitment_steps,
                 budget_ns=budget_ns,
                 minimum_period_ns=self._ledger.next_send.minimum_period_ns,
+                ticks=self._report.ticks,
+                starved_ticks=self._report.starved_ticks,
+                answered_request_id=self._trips.request_id,
+                round_trip_ns=self._trips.round_trip_ns,
             )
 
     def _wished(self, now_ns: int, leftover: Rows, sensed: Sensed | None) -> BudgetWish:
@@ -167,6 +172,7 @@ class ChunkExecutor:
                 request = self._ledger.match(answer)
             except Rejected as refusal:
                 return self.refuse(refusal)
+            self._trips.answered(request, answer, now_ns)
             is_served = answer.reason is Reason.OK
             error = self._merge(answer) if is_served else Rejected(answer.reason, answer.detail)
             pace_ns = min(max(answer.ask_after_ns, 0), request.budget_ns)  # a server may be wrong
@@ -180,7 +186,7 @@ class ChunkExecutor:
 
     def _count_chunk(self, request: InFlight, latency_ns: int) -> None:
         self._ledger.accepted(request)
-        self._latency.add(latency_ns)
+        self._trips.accepted(latency_ns)
         if self._commitment is not None:
             self._commitment.add(latency_ns)
         self._report.chunks += 1
@@ -277,7 +283,7 @@ class ChunkExecutor:
             grant = self.session.grant
             queued = len(self._queue)
             phase = ExecutorPhase.RUNNING if queued else ExecutorPhase.HOLDING
-            return replace(
+            report = replace(
                 self._report,
                 phase=phase if grant is not None or queued else ExecutorPhase.REGISTERING,
                 session=grant.session if grant is not None else 0,
@@ -285,16 +291,10 @@ class ChunkExecutor:
                 episode=self._episode,
                 executed_steps=self._queue.executed_steps,
                 queued_steps=queued,
-                misaddressed=self._report.misaddressed + self._ledger.never_sent,
-                unanswered=self._ledger.unanswered,
-                superseded=self._ledger.superseded,
-                minimum_period_ns=self._ledger.next_send.minimum_period_ns,
                 budget_ns=self._wish.budget_ns,
                 budget_reason=self._wish.reason,
-                handoff_jump=self._log.handoff_jump,
-                handoff_jump_max=self._log.handoff_jump_max,
-                motion=self._log.motion,
-                latency_p50_ns=self._latency.percentile_ns(50),
-                latency_p99_ns=self._latency.percentile_ns(99),
                 reasons=self._report.reasons.copy(),
             )
+            for part in (self._ledger, self._trips, self._log):
+                part.fill(report)
+            return report

@@ -1,35 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a robot is, in one line: what an operator must know first."""
 
-from dataclasses import dataclass
-from enum import IntEnum
-
+from xinfer_ros.core.health import Level, Verdict
 from xinfer_ros.core.metrics import ExecutorPhase, RobotReport
 from xinfer_ros.errors import Reason
 
 STILL_NS = 2_000_000_000  # time without motion after which a model is said to output none
 STILL_MOTION = 0.005  # path of the joint that moves most, in a second, that is none [rad; m]
 MISSED_SHARE = 0.05  # of the ticks since the last look
-
-
-class Level(IntEnum):
-    """How bad it is; the levels of diagnostic_msgs. STALE is never said: a report is new."""
-
-    OK = 0
-    WARN = 1
-    ERROR = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """
-    How a robot is.
-
-    :param text: for a person
-    """
-
-    level: Level
-    text: str
 
 
 class Health:

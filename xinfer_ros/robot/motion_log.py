@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from xinfer_ros.core.chunk import Rows
+from xinfer_ros.core.metrics import RobotReport
 from xinfer_ros.robot.action_queue import QueuedRow
 
 MOTION_NS = 1_000_000_000
@@ -67,6 +68,11 @@ class MotionLog:
         rows = self.rows()
         moved = rows[1:] * self._spacing_s if self._rows_are_speeds else np.diff(rows, axis=0)
         return float(np.abs(moved).sum(axis=0).max(initial=0.0))
+
+    def fill(self, report: RobotReport) -> None:
+        """Write what is known here into a report."""
+        report.handoff_jump, report.handoff_jump_max = self.handoff_jump, self.handoff_jump_max
+        report.motion = self.motion
 
     def clear(self) -> None:
         """Forget the rows of an episode that is over; the largest jump stays."""

@@ -48,6 +48,14 @@ class NextSend:
         """Return when the next request may leave, None if none was sent; see ``is_due``."""
         return self._not_before_ns
 
+    @property
+    def lost_ns(self) -> int | None:
+        """Return when the request in flight is given up, None if there is none [ns]."""
+        waits_for = self._in_flight
+        return (
+            None if waits_for is None else waits_for.sent_ns + retry_after_ns(waits_for.budget_ns)
+        )
+
     def is_due(self, now_ns: int) -> bool:
         """Return whether the next request may leave now."""
         if self._in_flight is not None:
@@ -81,8 +89,8 @@ class NextSend:
 
     def give_up_if_lost(self, now_ns: int) -> InFlight | None:
         """Return the request in flight if its time is over, and stop waiting for it."""
-        lost = self._in_flight
-        if lost is None or now_ns - lost.sent_ns < retry_after_ns(lost.budget_ns):
+        lost, lost_ns = self._in_flight, self.lost_ns
+        if lost_ns is None or now_ns < lost_ns:
             return None
         self.withdraw()  # a robot that waits for its period as well might run out of rows
         return lost

@@ -5,6 +5,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from xinfer_ros.core.chunk import Answer, Rows
+from xinfer_ros.core.metrics import RobotReport
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.robot.next_send import InFlight, NextSend
 
@@ -13,7 +14,13 @@ _REMEMBERED = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestDraft:
-    """An observation's part that the executor decides; the node adds pictures, state and task."""
+    """
+    An observation's part that the executor decides; the node adds pictures, state and task.
+
+    :param ticks: control ticks so far, ``starved_ticks`` among them
+    :param answered_request_id: latest request whose answer has come, 0: none
+    :param round_trip_ns: from sending that one to its answer [ns]
+    """
 
     session: int
     episode: int
@@ -23,6 +30,10 @@ class RequestDraft:
     commitment_steps: int
     budget_ns: int
     minimum_period_ns: int
+    ticks: int = 0
+    starved_ticks: int = 0
+    answered_request_id: int = 0
+    round_trip_ns: int = 0
 
 
 class RequestLedger:
@@ -123,6 +134,12 @@ class RequestLedger:
             self._given_up.remove(answered_id)  # too late, but not unanswered
             self.unanswered -= 1
         raise Rejected(Reason.STALE_CHUNK, f'request {answered_id} is not waited for')
+
+    def fill(self, report: RobotReport) -> None:
+        """Write what is known here into a report."""
+        report.misaddressed += self.never_sent
+        report.unanswered, report.superseded = self.unanswered, self.superseded
+        report.minimum_period_ns = self.next_send.minimum_period_ns
 
     def accepted(self, request: InFlight) -> None:
         """Note that the rows of an answer were taken."""

@@ -23,6 +23,7 @@ from xinfer_ros.msg import (
 from xinfer_ros.msg import CameraFrame as CameraFrameMsg
 from xinfer_ros.msg import Observation as ObservationMsg
 from xinfer_ros.robot.request_ledger import RequestDraft
+from xinfer_ros.ros.observation_wire import Received, unstamped
 from xinfer_ros.srv import RegisterRobot
 
 
@@ -47,19 +48,14 @@ def _matrix(values: Any, rows: int, columns: int, reason: Reason) -> Any:
     return flat.reshape(rows, columns)
 
 
-def stamp_ns(message: Any) -> int:
-    """
-    Return when a robot says that it packed an observation, its wall clock [ns].
-
-    :raises Rejected: UNSTAMPED if it does not say it
-    """
-    stamp = message.stamp
-    if stamp.sec == 0 and stamp.nanosec == 0:
-        raise Rejected(
-            Reason.UNSTAMPED,
-            'the observation has stamp 0; with use_sim_time, wait for /clock before asking',
-        )
-    return int(stamp.sec * 1_000_000_000 + stamp.nanosec)
+def received(message: Any) -> Received:
+    """Return an observation with what stands beside it; whoever asks can be answered."""
+    stamp_ns = message.stamp.sec * 1_000_000_000 + message.stamp.nanosec
+    try:
+        observation, refusal = to_observation(message), unstamped(stamp_ns)
+    except Rejected as misfit:
+        observation, refusal = address(message), misfit
+    return Received(observation=observation, stamp_ns=stamp_ns, refusal=refusal)
 
 
 def address(message: Any) -> Observation:
@@ -138,6 +134,9 @@ def from_draft(
     message.images = frames
     message.budget_ns, message.commitment_steps = draft.budget_ns, draft.commitment_steps
     message.minimum_period_ns = draft.minimum_period_ns
+    message.ticks, message.starved_ticks = draft.ticks, draft.starved_ticks
+    message.answered_request_id = draft.answered_request_id
+    message.round_trip_ns = draft.round_trip_ns
     message.leftover_steps = len(draft.leftover)
     message.leftover = float_array(draft.leftover)
     return message

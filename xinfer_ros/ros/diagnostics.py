@@ -6,12 +6,10 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
+from xinfer_ros.core.health import Level, Verdict
 from xinfer_ros.core.metrics import RobotReport
 from xinfer_ros.core.stage import Stage
-from xinfer_ros.engine.robots import Robot
-from xinfer_ros.engine.status import ServerPhase, ServerStatus
-from xinfer_ros.errors import Reason
-from xinfer_ros.robot.health import Level, Verdict
+from xinfer_ros.observe.fleet_status import FleetStatus, RobotStatus
 from xinfer_ros.ros.qos import Mismatch
 
 ERROR, OK, WARN = DiagnosticStatus.ERROR, DiagnosticStatus.OK, DiagnosticStatus.WARN
@@ -49,46 +47,50 @@ def mismatch_statuses(name: str, mismatched: Sequence[Mismatch]) -> list[Diagnos
 
 
 def server_diagnostics(
-    node: Any,
-    status: ServerStatus,
-    answered: Mapping[Reason, int],
-    robots: Sequence[Robot],
-    mismatched: Sequence[Mismatch],
+    node: Any, status: FleetStatus, mismatched: Sequence[Mismatch]
 ) -> DiagnosticArray:
     """
-    Return the server's phase, counters, refused duplicates and unmatched publishers.
+    Return how the server and each of its robots is, and unmatched publishers.
 
-    :param answered: answers by reason
-    :param robots: the registered robots
+    :param mismatched: publishers that can never reach the server
     """
     name = node.get_fully_qualified_name()
-    levels = {ServerPhase.READY: OK, ServerPhase.ERROR: ERROR}
-    level = levels.get(status.phase, WARN)
     values = {
         'epoch': status.epoch,
         'model': status.model,
-        'robots': status.num_robots,
+        'robots': sum(robot.registered for robot in status.robots),
+        'attainment': f'{status.attainment:.3f}',
+        'goodput_hz': f'{status.goodput_hz:.1f}',
+        'slots': f'{status.slots_used} of {status.num_slots}',
         **{
             f'{stage.name.lower()}_time_over_calibration': f'{ratio:.3f}'
             for stage, ratio in zip(Stage, status.correction, strict=True)
         },
         'mirror_error_steps': f'{status.mirror_error:.2f}',
-        **{reason.name: count for reason, count in answered.items()},
+        'prediction_error_ms': f'{status.prediction_error_ms:.2f}',
+        **{reason.name: count for reason, count in status.reasons.items()},
     }
-    statuses = [_status(level, f'{name}: server', status.phase.name, values)]
-    statuses += [_robot_status(name, robot) for robot in robots]
+    statuses = [_status(LEVELS[status.level], f'{name}: server', status.text, values)]
+    statuses += [_robot_status(name, robot) for robot in status.robots]
     return _array(node, statuses + mismatch_statuses(name, mismatched))
 
 
-def _robot_status(name: str, robot: Robot) -> DiagnosticStatus:
-    """Return how a registered robot is; its clock is shown, and nothing depends on it."""
-    robot_id, skew_ns = robot.registration.robot_id, robot.clock_skew.skew_ns
-    level, text = OK, 'registered'
-    if robot.duplicates_refused:
-        level = WARN
-        text = f'DUPLICATE_ID: {robot.duplicates_refused} others as {robot_id} were refused'
-    skew = 'unknown' if skew_ns is None else f'{skew_ns / 1e9:.3f}'
-    return _status(level, f'{name}: {robot_id}', text, {'clock_skew_s': skew})
+def _robot_status(name: str, robot: RobotStatus) -> DiagnosticStatus:
+    """Return how a robot is; its clock is shown, and nothing depends on it."""
+    skew_ns = robot.clock_skew_ns
+    values = {
+        'door': robot.door,
+        'attainment': f'{robot.attainment:.3f}',
+        'goodput_hz': f'{robot.goodput_hz:.2f}',
+        'starved_share': f'{robot.starved_share:.4f}',
+        'latency_p99_ms': f'{robot.latency_p99_ns / 1e6:.1f}',
+        'network_p50_ms': f'{robot.network_p50_ns / 1e6:.1f}',
+        'budget_ms': f'{robot.budget_ns / 1e6:g}',
+        'silent_s': f'{robot.silent_s:.1f}',
+        'refused': robot.refused,
+        'clock_skew_s': 'unknown' if skew_ns is None else f'{skew_ns / 1e9:.3f}',
+    }
+    return _status(LEVELS[robot.level], f'{name}: {robot.robot_id}', robot.text, values)
 
 
 def executor_diagnostics(
@@ -111,6 +113,7 @@ def executor_diagnostics(
         'hold': report.hold,
         'budget_ms': f'{report.budget_ns / 1e6:g}',
         'budget_reason': report.budget_reason,
+        'network_p50_ms': f'{report.network_p50_ns / 1e6:.1f}',
         'motion': f'{report.motion:.4g}',
         **counters,
         'stalls': stalls,

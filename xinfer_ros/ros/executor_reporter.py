@@ -4,11 +4,13 @@
 from diagnostic_msgs.msg import DiagnosticArray
 
 from xinfer_ros.core.clock import Clock
+from xinfer_ros.core.health import Level, Verdict
 from xinfer_ros.core.metrics import RobotReport
+from xinfer_ros.core.repeats import RepeatLimit
 from xinfer_ros.msg import ExecutorState
 from xinfer_ros.robot.chunk_executor import ChunkExecutor
 from xinfer_ros.robot.command_source import CommandSource
-from xinfer_ros.robot.health import Health, Level, Verdict
+from xinfer_ros.robot.health import Health
 from xinfer_ros.ros import convert, qos
 from xinfer_ros.ros.diagnostics import executor_diagnostics
 from xinfer_ros.ros.entities import Entities
@@ -39,7 +41,7 @@ class ExecutorReporter:
         self._link, self._sensors = link, sensors
         self._states = entities.create_publisher(ExecutorState, 'executor_state', qos.CHUNK)
         self._diagnostics = entities.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        self._health = Health()
+        self._health, self._repeats = Health(), RepeatLimit()
         self._executor: ChunkExecutor | None = None
         self._source: CommandSource | None = None
         self._stalled_ns = self._stalls = self._reports = 0
@@ -60,9 +62,10 @@ class ExecutorReporter:
         """
         self._stalled_ns, self._stalls = late_ns, self._stalls + 1
         done = 'the safe output is published' if is_safe else 'nothing is commanded'
-        self._node.get_logger().error(
-            f'the control thread stalls, {late_ns / 1e9:.2f} s late: {done} until it goes on'
-        )
+        text = f'the control thread stalls, {late_ns / 1e9:.2f} s late: {done} until it goes on'
+        words = self._repeats.words(done, text, self._clock.now_ns())
+        if words is not None:
+            self._node.get_logger().error(words)
         self.publish()
 
     def recovered(self) -> None:

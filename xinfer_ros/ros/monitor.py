@@ -6,16 +6,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
-
 from xinfer_ros.core.metrics import RobotReport
 from xinfer_ros.msg import ExecutorState, ServerState
 from xinfer_ros.ros import qos
 from xinfer_ros.ros.convert import to_report
 from xinfer_ros.ros.node_list import SERVER_NAMESPACE
+from xinfer_ros.ros.spun_node import SpunNode
 
 
 class Monitor:
@@ -26,26 +22,18 @@ class Monitor:
     """
 
     def __init__(self, robots: Sequence[str]) -> None:
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-        self._node = Node('xinfer_monitor', start_parameter_services=False)
+        self._spun = SpunNode('xinfer_monitor')
+        node = self._spun.node
         self._lock = threading.Lock()
         self._reports: dict[str, RobotReport] = {}
         self._server: Any = None
         for robot in robots:
-            self._node.create_subscription(
+            node.create_subscription(
                 ExecutorState, f'/{robot}/executor_state', self._on_report, qos.CHUNK
             )
         state_topic = f'{SERVER_NAMESPACE}/server_state'
-        self._node.create_subscription(ServerState, state_topic, self._on_server, qos.STATE)
-        self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._spin, name='monitor', daemon=True)
-        self._thread.start()
-
-    def _spin(self) -> None:
-        executor = SingleThreadedExecutor()
-        executor.add_node(self._node)
-        while not self._closing.is_set():
-            executor.spin_once(timeout_sec=0.1)
+        node.create_subscription(ServerState, state_topic, self._on_server, qos.STATE)
+        self._spun.run()
 
     def _on_report(self, message: Any) -> None:
         with self._lock:
@@ -84,7 +72,4 @@ class Monitor:
 
     def close(self) -> None:
         """Leave the fleet."""
-        self._closing.set()
-        self._thread.join()
-        self._node.destroy_node()
-        rclpy.try_shutdown()
+        self._spun.close()

@@ -101,22 +101,10 @@ def fleet_nodes(plan: FleetPlan) -> list[NodeSpec]:
     of_robots = robot_nodes(plan.robots)
     for path in plan.files:
         check_sections(path, [server, *of_robots], complete=True)
-    config = resolve(ServerConfig, server, plan.files, plan.server)
-    EngineSettings(config).checked()
     for name in of_robots:
         kind = ExecutorConfig if name.endswith('/executor') else ReplayConfig
         resolve(kind, name, plan.files, {})
-    nodes = [
-        NodeSpec(
-            executable='server',
-            name=SERVER_NAME,
-            namespace=SERVER_NAMESPACE,
-            files=tuple(files_for(server, plan.files)),
-            parameters=dict(plan.server),
-            lifecycle=True,
-            respawn=True,
-        )
-    ]
+    nodes = [server_node(plan.files, plan.server)]
     offsets_s = start_offsets_s(len(plan.robots), plan.seed)
     for first in range(0, len(plan.robots), plan.robots_per_process):
         indices = range(first, min(first + plan.robots_per_process, len(plan.robots)))
@@ -133,6 +121,27 @@ def fleet_nodes(plan: FleetPlan) -> list[NodeSpec]:
             )
         )
     return nodes
+
+
+def server_node(files: Sequence[Path], parameters: Mapping[str, object]) -> NodeSpec:
+    """
+    Return the process of the server.
+
+    :param files: parameter files, for any of the nodes
+    :param parameters: parameter values, stronger than the files
+    :raises ConfigError: if a setting is wrong
+    """
+    name = f'{SERVER_NAMESPACE}/{SERVER_NAME}'
+    EngineSettings(resolve(ServerConfig, name, files, parameters)).checked()
+    return NodeSpec(
+        executable='server',
+        name=SERVER_NAME,
+        namespace=SERVER_NAMESPACE,
+        files=tuple(files_for(name, files)),
+        parameters=dict(parameters),
+        lifecycle=True,
+        respawn=True,
+    )
 
 
 def given_parameters(arguments: Mapping[str, str]) -> dict[str, object]:

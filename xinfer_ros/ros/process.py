@@ -12,17 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from xinfer_ros.core.memory import settle
+from xinfer_ros.core.repeats import set_up_log
 from xinfer_ros.errors import ConfigError
+from xinfer_ros.ros.large_messages import make_room
 from xinfer_ros.ros.params_file import check_sections, resolve, ros_arguments
 from xinfer_ros.ros.process_group import PARENT_VARIABLE
 from xinfer_ros.ros.stop import Stop, stop_at_exceptions, stop_at_signals
 
 __all__ = [
-    'NodeArguments', 'Stop', 'node_arguments', 'node_settings', 'run_process', 'share_folder',
+    'NodeArguments', 'Stop', 'node_arguments', 'node_settings', 'rclpy_executor', 'run_process',
+    'share_folder',
 ]  # fmt: skip
 
 SettingsT = TypeVar('SettingsT')
-SPIN_S = 1.0  # each return costs rclpy half a millisecond; a stop wakes it
+SPIN_S = 1.0  # each return costs, so it is not made for each message; a stop wakes it
 NAMESPACE = re.compile(r'/|(/[A-Za-z_][A-Za-z0-9_]*)+')  # as rcl takes them
 PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 
@@ -127,7 +131,7 @@ def run_process(build: Callable[[Sequence[str], Stop], 'Any']) -> int:
     :param build: reads the settings and returns a context manager that gives (nodes, executor
         kind); called before rclpy is up, so that a wrong setting is told at once
     """
-    logging.basicConfig(format='[%(name)s] %(levelname)s: %(message)s', level=logging.INFO)
+    set_up_log('[%(name)s] %(levelname)s: %(message)s')
     stop = Stop()
     stop_at_signals(stop)
     stop_at_exceptions(stop)
@@ -136,12 +140,13 @@ def run_process(build: Callable[[Sequence[str], Stop], 'Any']) -> int:
     argv = sys.argv[1:]
     try:
         session = build(argv, stop)
+        make_room(os.environ, share_folder() / 'config')
         import rclpy  # now, since a wrong setting is told sooner without it
         from rclpy.signals import SignalHandlerOptions
 
         rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
         with session as (nodes, kind):
-            _spin(_executor(kind), nodes, stop)
+            _spin(rclpy_executor(kind), nodes, stop)
     except ConfigError as error:
         print(f'xinfer_ros: {error}', file=sys.stderr)
         return 2
@@ -150,12 +155,16 @@ def run_process(build: Callable[[Sequence[str], Stop], 'Any']) -> int:
 
 
 def _spin(executor: Any, nodes: Sequence[Any], stop: Stop) -> None:
+    from rclpy.task import Future
+
     try:
         for node in nodes:
             executor.add_node(node)
-        stop.wake_with(executor.wake)
+        settle()
+        end = Future()
+        stop.wake_with(lambda: end.set_result(None))
         while not stop.is_requested:
-            executor.spin_once(timeout_sec=SPIN_S)
+            executor.spin_until_future_complete(end, timeout_sec=SPIN_S)
     except Exception:
         log.exception('the process ends')
         stop.request(1)
@@ -163,7 +172,8 @@ def _spin(executor: Any, nodes: Sequence[Any], stop: Stop) -> None:
         stop.wake_with(lambda: None)
 
 
-def _executor(kind: str) -> Any:
+def rclpy_executor(kind: str) -> Any:
+    """Return an executor of rclpy: ``events`` where there is one, else the single-threaded one."""
     if kind == 'events':
         try:
             from rclpy.experimental import EventsExecutor

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics between an executor and its server."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 from xinfer_ros.config import ExecutorConfig
 from xinfer_ros.core.chunk import Answer
 from xinfer_ros.core.clock import Clock
+from xinfer_ros.core.repeats import RepeatLimit
 from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.msg import ActionChunk, Budget, Observation, ServerState
 from xinfer_ros.robot.chunk_executor import ChunkExecutor
@@ -14,6 +16,7 @@ from xinfer_ros.robot.joint_translation import JointTranslation
 from xinfer_ros.robot.sensed import Sensed
 from xinfer_ros.ros import convert, qos
 from xinfer_ros.ros.entities import Entities
+from xinfer_ros.ros.large_messages import SizeWarning, stays_on_this_host
 from xinfer_ros.ros.registrar import Registrar
 
 
@@ -40,7 +43,8 @@ class ServerLink:
     ) -> None:
         self._config, self._clock, self._accepted = config, clock, accepted
         self._node, self._now = entities.node, entities.now
-        self._registrar = registrar
+        self._registrar, self._repeats = registrar, RepeatLimit()
+        self._size_warning = SizeWarning(is_local=stays_on_this_host(os.environ))
         self._executor: ChunkExecutor | None = None
         self._names = JointTranslation((), ())
         self._publisher = entities.create_publisher(Observation, 'observation', qos.OBSERVATION)
@@ -85,6 +89,8 @@ class ServerLink:
         message.stamp = self._now()
         message.instruction = task
         message.keyframe_spacing_ns = round(self._config.keyframe_spacing_s * 1e9)
+        if words := self._size_warning.words(frames):
+            self._node.get_logger().warning(words)
         self._publisher.publish(message)
 
     def _on_chunk(self, message: Any) -> None:
@@ -98,8 +104,12 @@ class ServerLink:
         if reason is Reason.OK:
             self._accepted(now_ns)
             return
-        text = f'no new chunk: {reason.name}: {executor.last_refusal}'
-        self._node.get_logger().warning(text, throttle_duration_sec=1.0)
+        self._warn(reason.name, f'no new chunk: {reason.name}: {executor.last_refusal}', now_ns)
+
+    def _warn(self, kind: str, text: str, now_ns: int) -> None:
+        words = self._repeats.words(kind, text, now_ns)
+        if words is not None:
+            self._node.get_logger().warning(words)
 
     def _to_answer(self, message: Any) -> Answer:
         message.joint_names = list(self._names.to_robot(message.joint_names))
@@ -110,7 +120,8 @@ class ServerLink:
             if self._executor is not None:
                 self._executor.set_budget(message.budget_ns, message.source)
         except Rejected as refusal:
-            self._node.get_logger().warning(f'budget of {message.source!r}: {refusal}')
+            text = f'budget of {message.source!r}: {refusal}'
+            self._warn(f'budget {refusal.reason.name}', text, self._clock.now_ns())
 
     def _on_server_state(self, message: Any) -> None:
         if self._executor is not None:

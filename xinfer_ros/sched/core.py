@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 DecisionTuple = tuple[float, int, int, int, int, float, float, float, float]
+CountersTuple = tuple[tuple[int, ...], int, int]
 
 
 class SchedulerCore(Protocol):
@@ -107,6 +108,21 @@ class SchedulerCore(Protocol):
     @property
     def mirror_error(self) -> float:
         """Return the mean error of the executed steps that were foreseen of robots [steps]."""
+        ...
+
+    def num_protected(self) -> int:
+        """Return the live requests that the scheduling policy shields."""
+        ...
+
+    def counters(self) -> CountersTuple:
+        """
+        Return what is counted from the first event on.
+
+        Decisions by ``Verdict``, of which one that is only said again of the same stage of a
+        request counts once; the sum over units of how far the end that was seen is from the one
+        predicted, beside all that ran then, when the ``dispatch`` that started the unit was over
+        [ns]; units in that sum.
+        """
         ...
 
     def keep_log(self, keep: bool) -> None:

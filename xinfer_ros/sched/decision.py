@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a unit was started or left waiting, as a value that can be logged and explained."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -19,6 +20,10 @@ class Verdict(IntEnum):
     DEFERRED_ROLLOUT = 5
     PUT_OFF = 6
     DEFERRED_BATCH = 7
+
+
+def _numbered(key: int) -> str:
+    return f'request {key}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,40 +68,50 @@ class Decision:
 
     def explain(self) -> str:
         """Return the decision as a sentence."""
-        subject = f'{self.at_ms:.1f} ms: {self.stage.name} of request {self.key}'
+        return f'{self.at_ms:.1f} ms: {self.stage.name} of request {self.key} {self.reason()}'
+
+    def reason(self, name: Callable[[int], str] = _numbered) -> str:
+        """
+        Return what was decided and why: the sentence without its subject.
+
+        :param name: says who a request is
+        """
         match self.verdict:
             case Verdict.ISSUED:
-                return f'{subject} starts'
+                return 'starts'
             case Verdict.ISSUED_PROTECTED if self.protected_at_ms is not None:
-                return f'{subject} starts, protected since {self.protected_at_ms:.1f} ms'
+                return f'starts, protected since {self.protected_at_ms:.1f} ms'
             case Verdict.ISSUED_PROTECTED:
-                return f'{subject} starts: it is urgent'
-            case Verdict.DEFERRED_CURRENT if self.slack < 0.0:
+                return 'starts: it is urgent'
+            case Verdict.DEFERRED_BATCH:
+                return f'waits {self.slack:.1f} ms more for others to fill its batch'
+            case Verdict.PUT_OFF:
                 return (
-                    f'{subject} waits: request {self.against} lacks {-self.slack:.1f} ms already'
+                    'is put off: that cuts the predicted late requests from '
+                    f'{self.slack:.2f} to {self.cost:.2f}'
                 )
+            case _:
+                return self._deferral('' if self.against is None else name(self.against))
+
+    def _deferral(self, other: str) -> str:
+        match self.verdict:
+            case Verdict.DEFERRED_CURRENT if self.slack < 0.0:
+                return f'waits: {other} lacks {-self.slack:.1f} ms already'
             case Verdict.DEFERRED_CURRENT:
                 return (
-                    f'{subject} waits: it would take {self.cost:.1f} ms of the '
-                    f'{self.slack:.1f} ms of slack of request {self.against}'
+                    f'waits: it would take {self.cost:.1f} ms of the '
+                    f'{self.slack:.1f} ms of slack of {other}'
                 )
             case Verdict.DEFERRED_FORECAST:
                 return (
-                    f'{subject} waits: the request foreseen at {self.foreseen_ms:.1f} ms would '
-                    f'need {self.cost:.1f} ms, {-self.slack:.1f} ms more than its budget'
+                    f'waits: the request foreseen in {(self.foreseen_ms or 0.0) - self.at_ms:.1f} '
+                    f'ms would need {self.cost:.1f} ms, {-self.slack:.1f} ms more than its budget'
                 )
-            case Verdict.DEFERRED_GATE:
-                return f'{subject} waits behind request {self.against}'
             case Verdict.DEFERRED_ROLLOUT:
-                whom = '' if self.against is None else f', request {self.against} among them'
+                whom = f', {other} among them' if other else ''
                 return (
-                    f'{subject} waits: started now, {self.cost:.2f} requests are predicted late'
+                    f'waits: started now, {self.cost:.2f} requests are predicted late'
                     f'{whom}, {self.slack:.2f} if it waits'
                 )
-            case Verdict.DEFERRED_BATCH:
-                return f'{subject} waits {self.slack:.1f} ms more for others to fill its batch'
-            case Verdict.PUT_OFF:
-                return (
-                    f'{subject} is put off: that cuts the predicted late requests from '
-                    f'{self.slack:.2f} to {self.cost:.2f}'
-                )
+            case _:
+                return f'waits behind {other}'

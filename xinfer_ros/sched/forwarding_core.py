@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from xinfer_ros.sched.core import DecisionTuple, SchedulerCore
+from xinfer_ros.sched.core import CountersTuple, DecisionTuple, SchedulerCore
 
 
 class ForwardingCore:
@@ -65,6 +65,14 @@ class ForwardingCore:
     def mirror_error(self) -> float:
         """Return the mean error of the executed steps that were foreseen of robots [steps]."""
         return self._core.mirror_error
+
+    def num_protected(self) -> int:
+        """Return the live requests that the scheduling policy shields."""
+        return self._core.num_protected()
+
+    def counters(self) -> CountersTuple:
+        """Return what is counted from the first event on."""
+        return self._core.counters()
 
     def keep_log(self, keep: bool) -> None:
         """Choose whether decisions are kept."""

@@ -170,13 +170,21 @@ class Mirror:
 
     def executed_at(self, t: float) -> float:
         """Return the steps that the robot has executed at a time, with what is on its way."""
+        return self._at(t).steps
+
+    def queued_at(self, t: float) -> float:
+        """Return the rows that it has left at a time, with what is on its way [steps]."""
+        queue = self._at(t)
+        return max(queue.good - queue.steps, 0.0)
+
+    def _at(self, t: float) -> _Queue:
         queue = _Queue(self._seen.steps, self._seen.good, self._seen.at)
         for chunk in self._coming:
             if chunk.arrival < t:
                 queue.run(chunk.arrival, self.spacing)
                 queue.good = max(queue.good, chunk.end)
         queue.run(t, self.spacing)
-        return queue.steps
+        return queue
 
     @property
     def good_until(self) -> float:

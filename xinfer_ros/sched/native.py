@@ -8,8 +8,10 @@ from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.sched.settings_base import PolicySettings
 from xinfer_ros.sched.settings_group import pipeline_ms
 
+NativeCore = _native.Core
 
-def native_core(calibration: Calibration, settings: PolicySettings) -> _native.Core:
+
+def native_core(calibration: Calibration, settings: PolicySettings) -> NativeCore:
     """Return a compiled core for one device."""
     device = _native.Device(
         work_ms=calibration.work_ms,

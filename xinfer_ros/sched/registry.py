@@ -50,9 +50,24 @@ def make_scheduler(
     """
     settings = policy_settings(policy, calibration, **changes)
     core = _core(settings, calibration, implementation)
-    if round_barrier:
-        core = RoundBarrier(core)
-    return Scheduler(core, calibration, settings.limits(calibration))
+    return scheduler_of(core, settings, calibration, round_barrier=round_barrier)
+
+
+def scheduler_of(
+    core: SchedulerCore,
+    settings: PolicySettings,
+    calibration: Calibration,
+    *,
+    round_barrier: bool = False,
+) -> Scheduler:
+    """
+    Return a scheduler that asks a core.
+
+    :param core: made of these settings and this calibration; used by nobody else
+    :param round_barrier: whether requests are served in common rounds (an ablation)
+    """
+    asked = RoundBarrier(core) if round_barrier else core
+    return Scheduler(asked, calibration, settings.limits(calibration))
 
 
 def _core(

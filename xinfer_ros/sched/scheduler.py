@@ -9,6 +9,9 @@ from xinfer_ros.core.stage import Stage
 from xinfer_ros.predict.calibration import Calibration
 from xinfer_ros.predict.rate_table import Counts
 from xinfer_ros.sched.core import SchedulerCore
+from xinfer_ros.sched.decision import Decision
+
+_STAGES = tuple(Stage)  # an index costs a tenth of a call of the class
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +24,27 @@ class Finished:
 
     request: Request
     ask_after_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerFigures:
+    """
+    What a scheduler can tell of itself; what is summed up is so since its first event.
+
+    :param running: units of each stage in execution
+    :param waiting: requests that wait for each stage
+    :param protected: live requests that the scheduling policy shields
+    :param verdicts: decisions by ``Verdict``; one that is only repeated counts once
+    :param prediction_error_ns: sum over units, see ``SchedulerCore.counters`` [ns]
+    :param predictions: units in that sum
+    """
+
+    running: tuple[int, int, int]
+    waiting: tuple[int, int, int]
+    protected: int
+    verdicts: tuple[int, ...]
+    prediction_error_ns: int
+    predictions: int
 
 
 class Scheduler:
@@ -49,16 +73,46 @@ class Scheduler:
 
         If so, ask again after a tick: what speaks against the work may pass without an event.
         """
-        running = [0] * len(Stage)
-        for unit in self._running.values():
-            running[unit.stage] += 1
+        if not self._waiting:
+            return False
+        running = _by_stage(unit.stage for unit in self._running.values())
         return any(running[stage] < self._limits[stage] for stage in self._waiting.values())
+
+    def figures(self) -> SchedulerFigures:
+        """Return what it can tell of itself."""
+        verdicts, error_ns, predictions = self._core.counters()
+        return SchedulerFigures(
+            running=_by_stage(unit.stage for unit in self._running.values()),
+            waiting=_by_stage(self._waiting.values()),
+            protected=self._core.num_protected(),
+            verdicts=verdicts,
+            prediction_error_ns=error_ns,
+            predictions=predictions,
+        )
+
+    def waiting(self) -> list[tuple[Request, Stage]]:
+        """Return the requests that wait, each with its stage."""
+        return [(self._live[key], stage) for key, stage in self._waiting.items()]
+
+    def robot_of(self, key: int) -> int | None:
+        """Return the number of the robot of a live request, None of any other."""
+        request = self._live.get(key)
+        return None if request is None else request.robot
+
+    def keep_decisions(self, keep: bool) -> None:
+        """Choose whether decisions are kept for ``take_decisions``."""
+        self._core.keep_log(keep)
+
+    def take_decisions(self) -> list[Decision]:
+        """Return the decisions kept since the last call, in their order."""
+        return [Decision.of(values) for values in self._core.take_decisions()]
 
     @property
     def next_expiry_ns(self) -> int | None:
         """Return when ``expire`` has something to do, None if nothing waits [ns]."""
-        waiting = (self._live[key].expires_ns for key in self._waiting)
-        return min(waiting, default=None)
+        if not self._waiting:
+            return None
+        return min([self._live[key].expires_ns for key in self._waiting])
 
     @property
     def correction(self) -> tuple[float, float, float]:
@@ -135,7 +189,7 @@ class Scheduler:
             for key in keys:
                 del self._waiting[key]
             requests = tuple(self._live[key] for key in keys)
-            unit = Unit(number=number, stage=Stage(stage), requests=requests)
+            unit = Unit(number=number, stage=_STAGES[stage], requests=requests)
             self._running[number] = unit
             started.append(unit)
         return started
@@ -216,3 +270,11 @@ class Scheduler:
         self._waiting.pop(key, None)
         self._cancelled.discard(key)
         return request
+
+
+def _by_stage(stages: Iterable[Stage]) -> tuple[int, int, int]:
+    counts = [0, 0, 0]
+    for stage in stages:
+        counts[stage] += 1
+    vit, prefill, action = counts
+    return vit, prefill, action

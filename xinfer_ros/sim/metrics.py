@@ -32,6 +32,8 @@ class RoundMetrics:
     :param slow_starvation: of the others, None if there are none
     :param steps_per_device_s: executed steps per second that the device was busy, in robot time
     :param mirror_error_steps: mean error of the server's mirrors of action queues, in robot time
+    :param errors: requests without an answer, answered with a reason instead of rows, or with an
+        answer that was another robot's; a simulated fleet has none
     """
 
     responses: int
@@ -54,6 +56,7 @@ class RoundMetrics:
     slow_starvation: float | None = None
     steps_per_device_s: float | None = None
     mirror_error_steps: float | None = None
+    errors: int = 0
 
 
 def jain(values: npt.NDArray[np.float64]) -> float:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from xinfer_ros import _native
 from xinfer_ros.predict.calibration import Calibration
-from xinfer_ros.sched.native import native_core
+from xinfer_ros.sched.native import NativeCore, native_core
 from xinfer_ros.sched.settings_base import PolicySettings
 from xinfer_ros.sim.metrics import Responses, RoundMetrics, round_metrics
 from xinfer_ros.sim.robot_time_metrics import RowCounts, with_rows
@@ -68,6 +68,7 @@ def simulate(
     *,
     keep_transitions: bool = False,
     keep_decisions: bool = False,
+    core: NativeCore | None = None,
 ) -> SimulationResult:
     """
     Simulate one round.
@@ -76,8 +77,9 @@ def simulate(
     :param settings: of the scheduling policy
     :param keep_transitions: keep every start and end of a unit, for the audit
     :param keep_decisions: keep every decision
+    :param core: a new one of these settings, for who wants to know more of it; None to make one
     """
-    core = native_core(calibration, settings)
+    core = core if core is not None else native_core(calibration, settings)
     core.keep_log(keep_decisions)
     responses, transitions, rows, events = _native.simulate(
         core=core,

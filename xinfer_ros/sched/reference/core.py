@@ -7,7 +7,7 @@ from dataclasses import replace
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.predict.calibration import Calibration
-from xinfer_ros.sched.core import DecisionTuple, SchedulerCore
+from xinfer_ros.sched.core import CountersTuple, DecisionTuple, SchedulerCore
 from xinfer_ros.sched.mirror import Sight
 from xinfer_ros.sched.reference.foresight import Foresight
 from xinfer_ros.sched.reference.group import DynamicBatch, Lockstep
@@ -83,6 +83,8 @@ class ReferenceCore:
         self._origin_ns: int | None = None
         self._log: list[DecisionTuple] = []
         self._held_back: list[int] = []
+        self._prediction_error = 0.0  # [ms]
+        self._predictions = 0
 
     def _ms(self, ns: int) -> float:
         if self._origin_ns is None:
@@ -152,9 +154,14 @@ class ReferenceCore:
 
     def dispatch(self, now_ns: int) -> Sequence[tuple[int, int, Sequence[int]]]:
         """Return the units that start now, in order: number, stage, keys of its requests."""
+        started = self._policy.dispatch(self._ms(now_ns))
+        load = self._state.predictor.load(self._state.running)
+        for unit in started:
+            residual = unit.progress.residual_ms(self._state.now, load)
+            unit.foreseen_end = self._state.now + residual
         return [
             (unit.number, int(unit.stage), tuple(request.key for request in unit.members))
-            for unit in self._policy.dispatch(self._ms(now_ns))
+            for unit in started
         ]
 
     def complete(self, now_ns: int, number: int) -> Sequence[int]:
@@ -167,6 +174,8 @@ class ReferenceCore:
             unit.progress.done_ms,
             self._state.settings.learning_rate,
         )
+        self._prediction_error += abs(unit.foreseen_end - now)
+        self._predictions += 1
         finished: list[int] = []
         for request in unit.members:
             if request.stage is Stage.ACTION:
@@ -221,6 +230,15 @@ class ReferenceCore:
     def mirror_error(self) -> float:
         """Return the mean error of the executed steps that were foreseen of robots [steps]."""
         return self._state.mirror_error
+
+    def num_protected(self) -> int:
+        """Return the live requests that the scheduling policy shields."""
+        return sum(map(self._policy.shields, self._state.live))
+
+    def counters(self) -> CountersTuple:
+        """Return what is counted from the first event on."""
+        error_ns = round(self._prediction_error * 1e6)
+        return tuple(self._policy.verdicts), error_ns, self._predictions
 
     def keep_log(self, keep: bool) -> None:
         """Choose whether decisions are kept."""

@@ -9,6 +9,7 @@ hurt; robots with time to spare are asked back at the next gap.
 import math
 
 from xinfer_ros.core.stage import Stage
+from xinfer_ros.predict.progress import Load
 from xinfer_ros.sched.decision import Verdict
 from xinfer_ros.sched.reference.pacing import Pacing
 from xinfer_ros.sched.reference.policy import STAGE_ORDER, Policy
@@ -20,6 +21,7 @@ MAX_ITEMS = 64  # looked at: those that run, then those due first
 LEAST_LEFT = 0.3  # work left of a unit that should have ended by the table [ms]
 LEAST_WAIT = 0.1  # until a foreseen request can be registered [ms]
 SHED_ROUNDS = 3  # requests put off in one pass
+ALONE = (0, 0, 0)
 SHED_TRIES = 4  # late requests of which the best one is put off
 
 
@@ -38,6 +40,11 @@ class Foresight(Policy):
             self._allowance + self._settings.shed_share, self._settings.shed_burst
         )
         return self._pacing.next(robot)
+
+    def shields(self, request: Request) -> bool:
+        """Return whether a request is urgent."""
+        alone = self.state.predictor.load(ALONE)
+        return self._due(alone, request) - self.state.now <= self._settings.urgent_ms
 
     def choose(self) -> None:
         """Look ahead, put off whom it is best to, then start what may start, stage by stage."""
@@ -96,20 +103,23 @@ class Foresight(Policy):
         late = (self._outlook.items[item].request for item in self._rollout.late)
         return next((request.key for request in late if request is not None), None)
 
+    def _due(self, alone: Load, request: Request) -> float:
+        """Return when a request counts as due: later, if it is late in any case."""
+        due = request.deadline + request.put_off
+        finish = self.state.now + self.state.remaining(alone, request)
+        if finish <= due or self._settings.hopeless_share <= 0.0:
+            return due
+        # it makes room, and comes back soon
+        step = self._settings.hopeless_share * min(request.budget, self._settings.urgent_ms)
+        return due + step * math.ceil((finish - due) / step)
+
     def _look(self) -> Outlook:
         """Return live requests, those in CPU preparation, and each robot's next one."""
         state = self.state
-        alone = state.predictor.load((0, 0, 0))
+        alone = state.predictor.load(ALONE)
         items = []
         for request in state.live:
-            due = request.deadline + request.put_off
-            finish = state.now + state.remaining(alone, request)
-            if finish > due and self._settings.hopeless_share > 0.0:
-                # late in any case: makes room, and comes back soon
-                step = self._settings.hopeless_share * min(
-                    request.budget, self._settings.urgent_ms
-                )
-                due += step * math.ceil((finish - due) / step)
+            due = self._due(alone, request)
             items.append(Item(due=due, ready_at=state.now, request=request, robot=request.robot))
         for number, robot in enumerate(state.robots):
             arrival = self._next_arrival(robot)

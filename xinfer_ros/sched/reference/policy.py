@@ -22,6 +22,7 @@ class Policy(abc.ABC):
     def __init__(self, state: State) -> None:
         self.state = state
         self.log: list[DecisionTuple] | None = None
+        self.verdicts = [0 for _ in Verdict]
         self._started: list[Unit] = []
 
     @abc.abstractmethod
@@ -44,6 +45,10 @@ class Policy(abc.ABC):
     def releases(self) -> bool:
         """Return whether what was held back may leave."""
         return True
+
+    def shields(self, request: Request) -> bool:
+        """Return whether a live request is shielded from the others."""
+        return False
 
     def dispatch(self, now: float) -> list[Unit]:
         """Start what may start now; return the units in the order of their start."""
@@ -68,7 +73,9 @@ class Policy(abc.ABC):
         cost: float = 0.0,
         foreseen: float | None = None,
     ) -> None:
-        """Keep a decision, if decisions are kept; the fields are those of ``Decision``."""
+        """Count a decision and, if decisions are kept, keep it, as the fields of ``Decision``."""
+        self.verdicts[verdict] += request.told != (request.stage, verdict)
+        request.told = request.stage, verdict
         if self.log is None:
             return
         promoted_at = request.promoted_at

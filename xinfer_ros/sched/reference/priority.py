@@ -45,6 +45,11 @@ class SlackGate(Policy):
             while self.state.has_room(stage) and self._start_one(self.state.ready[stage]):
                 pass
 
+    def shields(self, request: Request) -> bool:
+        """Return whether a request is short of slack."""
+        load = self.state.predictor.load(self.state.running)
+        return self.state.slack(load, request) < self._threshold
+
     def _start_one(self, queue: list[Request]) -> bool:
         load = self.state.predictor.load(self.state.running)
         slack = {request.key: self.state.slack(load, request) for request in self.state.live}

@@ -36,6 +36,10 @@ class SharedSlack(Policy):
             while self._scan(stage) and stage is not Stage.ACTION:
                 pass
 
+    def shields(self, request: Request) -> bool:
+        """Return whether a request is protected."""
+        return request.is_protected
+
     def _scan(self, stage: Stage) -> bool:
         """Go through what waits, up to the first launch or, for Action, to the end."""
         launched = False

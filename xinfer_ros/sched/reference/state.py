@@ -29,6 +29,7 @@ class Request:
     :param holds: whether its ViT has started, so that it counts against ``max_held``
     :param queued: when it was registered
     :param put_off: added to the deadline of one that was given up for its budget
+    :param told: the newest verdict about it, with its stage
     """
 
     key: int
@@ -43,6 +44,7 @@ class Request:
     holds: bool = False
     queued: float = 0.0
     put_off: float = 0.0
+    told: tuple[Stage, int] | None = None
 
     @property
     def is_protected(self) -> bool:
@@ -52,12 +54,17 @@ class Request:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Unit:
-    """One dispatch of one stage of one or more requests."""
+    """
+    One dispatch of one stage of one or more requests.
+
+    :param foreseen_end: as predicted once its dispatch was done
+    """
 
     number: int
     stage: Stage
     members: list[Request]
     progress: Progress
+    foreseen_end: float = 0.0
 
 
 @dataclass(slots=True, kw_only=True)
