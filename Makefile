@@ -48,7 +48,7 @@ fleet: setup  ## run a server and ROBOTS=4 robots for DURATION=30 seconds on rec
 	@$(BIN)/xinfer fleet --robots $(ROBOTS) --duration $(DURATION) $(ARGS)
 
 test: setup  ## run every test
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
 check: setup  ## lint, formatting and types
 	@$(BIN)/ruff check .

@@ -4,7 +4,7 @@
 import ast
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +68,23 @@ UNSAFE_CALLS = {
 
 
 @dataclass(frozen=True)
+class Facts:
+    """
+    What the checks ask of a file, so that it is parsed once and its tree is not kept.
+
+    :param imports: line and full dotted name of everything that it imports, wherever it stands
+    :param names: line and full dotted name of every name and attribute, imports resolved
+    :param calls: the same of what is called
+    :param switches: line and name of every keyword of a call that is not given as off
+    """
+
+    imports: tuple[tuple[int, str], ...]
+    names: tuple[tuple[int, str], ...]
+    calls: tuple[tuple[int, str], ...]
+    switches: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True)
 class Source:
     """A Python file: its path in the package or in test/, and its text."""
 
@@ -75,9 +92,22 @@ class Source:
     text: str
 
     @functools.cached_property
-    def tree(self) -> ast.Module:
-        """Return the syntax tree."""
-        return ast.parse(self.text)
+    def facts(self) -> Facts:
+        """Return what the checks ask of it."""
+        nodes = list(ast.walk(ast.parse(self.text)))
+        known, calls = _known(nodes), [node for node in nodes if isinstance(node, ast.Call)]
+        return Facts(
+            imports=tuple(_imports(self, nodes)),
+            names=tuple(_named(nodes, known)),
+            calls=tuple(_named([call.func for call in calls], known)),
+            switches=tuple(
+                (call.lineno, keyword.arg)
+                for call in calls
+                for keyword in call.keywords
+                if keyword.arg
+                and not (isinstance(keyword.value, ast.Constant) and not keyword.value.value)
+            ),
+        )
 
     @property
     def folder(self) -> str:
@@ -101,12 +131,12 @@ def _read(folder: Path) -> list[Source]:
     ]
 
 
-def imports(source: Source) -> Iterator[tuple[int, str]]:
-    """Yield line and full dotted name of everything that a file imports, wherever it stands."""
+def _imports(source: Source, nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
+    """Yield line and full dotted name of everything that a file imports."""
     parents = source.module.split('.')
     if not source.path.endswith('__init__.py'):
         parents = parents[:-1]
-    for node in ast.walk(source.tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -115,10 +145,10 @@ def imports(source: Source) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f'{prefix}.{alias.name}') for alias in node.names)
 
 
-def names_used(source: Source) -> Iterator[tuple[int, str, ast.AST]]:
-    """Yield line, full dotted name and node of every name and attribute, imports resolved."""
+def _known(nodes: Iterable[ast.AST]) -> dict[str, str]:
+    """Return what names that a file imports stand for."""
     known: dict[str, str] = {}
-    for node in ast.walk(source.tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 known[alias.asname or alias.name.split('.')[0]] = (
@@ -127,15 +157,19 @@ def names_used(source: Source) -> Iterator[tuple[int, str, ast.AST]]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 known[alias.asname or alias.name] = f'{node.module}.{alias.name}'
-    for node in ast.walk(source.tree):
+    return known
+
+
+def _named(nodes: Iterable[ast.AST], known: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+    """Yield line and full dotted name of those nodes that are a name or an attribute of one."""
+    for node in nodes:
         parts: list[str] = []
         inner: ast.AST = node
         while isinstance(inner, ast.Attribute):
             parts.append(inner.attr)
             inner = inner.value
         if isinstance(inner, ast.Name):
-            name = '.'.join([known.get(inner.id, inner.id), *reversed(parts)])
-            yield inner.lineno, name, node
+            yield inner.lineno, '.'.join([known.get(inner.id, inner.id), *reversed(parts)])
 
 
 def folder_faults(source: Source) -> list[str]:
@@ -143,7 +177,7 @@ def folder_faults(source: Source) -> list[str]:
     if source.folder == 'cli':
         return []
     faults = []
-    for line, name in imports(source):
+    for line, name in source.facts.imports:
         parts = name.split('.')
         if parts[0] != PACKAGE or len(parts) < 2:
             continue
@@ -162,7 +196,7 @@ def package_faults(source: Source) -> list[str]:
     """Return imports of other packages that belong elsewhere."""
     faults = []
     lane = source.folder == 'engine' and source.path.split('/')[1].startswith('lane')
-    for line, name in imports(source):
+    for line, name in source.facts.imports:
         top = name.split('.')[0]
         is_ros = top in ROS_PACKAGES or top.endswith('_msgs') or top.endswith('_interfaces')
         wrong = {
@@ -183,7 +217,7 @@ def clock_faults(source: Source) -> list[str]:
     permitted = CLOCK_READERS.get(source.path, set())
     return [
         f'{source.path}:{line}: {name} reads a clock; take core.clock.Clock'
-        for line, name, _ in names_used(source)
+        for line, name in source.facts.names
         if name in CLOCKS and name not in permitted
     ]
 
@@ -192,28 +226,31 @@ def unsafe_faults(source: Source) -> list[str]:
     """Return what could turn received bytes into running code."""
     faults = [
         f'{source.path}:{line}: {name} can run what it reads'
-        for line, name in imports(source)
+        for line, name in source.facts.imports
         if name.split('.')[0] in PICKLES
     ]
-    calls = [n for n in ast.walk(source.tree) if isinstance(n, ast.Call)]
-    called = {id(call.func) for call in calls}
-    for line, name, node in names_used(source):
-        if name in UNSAFE_CALLS and id(node) in called:
-            faults.append(f'{source.path}:{line}: {name} can run what it reads')
-        if name.endswith('Loader') and name.startswith('yaml.') and name != 'yaml.SafeLoader':
-            faults.append(f'{source.path}:{line}: {name} is not safe')
-    for call in calls:
-        for keyword in call.keywords:
-            on = not (isinstance(keyword.value, ast.Constant) and not keyword.value.value)
-            if keyword.arg in ('shell', 'allow_pickle') and on:
-                faults.append(f'{source.path}:{call.lineno}: {keyword.arg} is on')
+    faults += [
+        f'{source.path}:{line}: {name} can run what it reads'
+        for line, name in source.facts.calls
+        if name in UNSAFE_CALLS
+    ]
+    faults += [
+        f'{source.path}:{line}: {name} is not safe'
+        for line, name in source.facts.names
+        if name.startswith('yaml.') and name.endswith('Loader') and name != 'yaml.SafeLoader'
+    ]
+    faults += [
+        f'{source.path}:{line}: {name} is on'
+        for line, name in source.facts.switches
+        if name in ('shell', 'allow_pickle')
+    ]
     return faults
 
 
 def faults_of_tests(source: Source) -> list[str]:
     """Return what a test must not do: mock, sleep, or start ROS outside of test/ros/."""
     faults = []
-    for line, name in imports(source):
+    for line, name in source.facts.imports:
         top = name.split('.')[0]
         if name.startswith('unittest.mock') or top == 'mock':
             faults.append(f'{source.path}:{line}: {name}: doubles are products, not mocks')
@@ -221,7 +258,7 @@ def faults_of_tests(source: Source) -> list[str]:
             faults.append(f'{source.path}:{line}: {name}: only test/ros/ needs ROS')
     faults += [
         f'{source.path}:{line}: {name}: no test sleeps'
-        for line, name, _ in names_used(source)
+        for line, name in source.facts.names
         if name in ('time.sleep', 'asyncio.sleep', 'unittest.mock')
     ]
     return faults
@@ -246,7 +283,7 @@ def reach(sources: list[Source], start: str) -> set[str]:
             continue
         found.add(name)
         if name in by_name:
-            waiting += [other for _, other in imports(by_name[name])]
+            waiting += [other for _, other in by_name[name].facts.imports]
             waiting.append(name.rpartition('.')[0])
     return found
 

@@ -57,7 +57,7 @@ def test_sim_prints_a_table_and_writes_records_and_a_picture(
 
 def test_sim_draws_attainment_over_several_sizes(tmp_path: Path) -> None:
     code = _run(
-        'sim', '--robots', '4,8', '--policy', 'all', '--rounds', '1', *TINY,
+        'sim', '--robots', '4,8', '--policy', 'fifo,edf', '--rounds', '1', *TINY,
         '--plot', tmp_path / 'a.png',
     )  # fmt: skip
     assert code == 0
@@ -101,10 +101,17 @@ def test_erc_prints_populations_as_they_come_and_the_capacity(
     assert 'fifo with 4 robots: 100.0 % on time, passes' in printed
     assert 'fails:' in printed
     (record,) = json.loads((tmp_path / 'a.json').read_text())
+    assert f'fifo: {record["first_failing"]} robots fail: {record["faults"][0]}' in printed
     assert record['criterion'] == 'paper'
     assert record['first_failing'] == record['erc'] + 1
     assert {'tight_attainment', 'tight_p999_ms', 'min_rate_hz', 'mean_rate_hz'} <= set(record)
     assert (tmp_path / 'a.png').stat().st_size > 5_000
+
+
+def test_erc_says_so_when_no_fleet_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    code = _run('erc', '--policy', 'fifo', '--rounds', '1', *TINY, '--max-robots', '2')
+    assert code == 0
+    assert 'fifo: no fleet of up to 2 robots fails; --max-robots' in capsys.readouterr().out
 
 
 def test_decision_cost_prints_published_numbers_beside(
@@ -112,8 +119,7 @@ def test_decision_cost_prints_published_numbers_beside(
 ) -> None:
     code = _run(
         'decision-cost', '--robots', '8,30', '--policy', 'xinfer', '--implementation', 'native',
-        '--repeat', '1', '--seconds', '1', '--json', tmp_path / 'a.json', '--plot',
-        tmp_path / 'a.png',
+        '--repeat', '1', '--seconds', '1', '--json', tmp_path / 'a.json',
     )  # fmt: skip
     assert code == 0
     assert '41 / 63' in capsys.readouterr().out
@@ -128,8 +134,8 @@ def test_tables_write_a_page_with_pictures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = _run(
-        'tables', '--paper', '--rounds', '1', '--warm-up', '1', '--end', '3', '--max-robots', '20',
-        '--jobs', '1', '--out', tmp_path, '--json', tmp_path / 'a.json',
+        'tables', '--paper', '--rounds', '1', '--warm-up', '0.5', '--end', '2', '--max-robots',
+        '4', '--jobs', '1', '--out', tmp_path, '--json', tmp_path / 'a.json',
     )  # fmt: skip
     assert code == 0
     assert 'Which claims hold in simulation' in capsys.readouterr().out
@@ -137,7 +143,7 @@ def test_tables_write_a_page_with_pictures(
     assert set(values) == {'rounds', 'ercs', 'claims'}
     assert len(values['ercs']) == 2 * 6 * 2
     page = (tmp_path / 'reproduction.md').read_text()
-    assert '--rounds 1 --warm-up 1 --end 3 --max-robots 20' in page
+    assert '--rounds 1 --warm-up 0.5 --end 2 --max-robots 4' in page
     assert len(list((tmp_path / 'reproduction').glob('*.png'))) == 4
 
 

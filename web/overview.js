@@ -3,7 +3,6 @@
 
 import { NOTHING, element, make, milliseconds, percent, rate, setText } from './words.js';
 
-const STATE_LEVELS = { READY: 'OK', STARTING: 'WARN', STOPPED: 'ERROR', ERROR: 'ERROR' };
 const MOST_NAMED = 6;
 
 export function levelOfShare(share, warn, error) {
@@ -16,13 +15,14 @@ export function levelOfShare(share, warn, error) {
 export function showOverview({ fleet, robots, timeline }) {
   const state = element('state');
   setText(state, fleet.state);
-  state.dataset.level = STATE_LEVELS[fleet.state] ?? 'ERROR';
+  state.dataset.level = fleet.level;
+  state.title = fleet.text;
   setText(
     element('what'),
     `${fleet.model || 'no model yet'} · ${fleet.scheduling_policy} · epoch ${fleet.epoch}`,
   );
   showFigures(fleet, robots);
-  showAttention(robots);
+  showAttention(fleet, robots);
   showWaiting(timeline, fleet);
   showAnswers(fleet);
 }
@@ -51,12 +51,13 @@ function showFigures(fleet, robots) {
   );
 }
 
-function showAttention(robots) {
+function showAttention(fleet, robots) {
   const errors = robots.filter((robot) => robot.level === 'ERROR');
   const warnings = robots.filter((robot) => robot.level === 'WARN');
+  const levels = [fleet, ...robots].map(({ level }) => level);
   const line = element('attention');
-  line.dataset.level = errors.length ? 'ERROR' : warnings.length ? 'WARN' : 'OK';
-  const parts = [];
+  line.dataset.level = ['ERROR', 'WARN'].find((level) => levels.includes(level)) ?? 'OK';
+  const parts = fleet.level === 'OK' ? [] : [`server: ${fleet.text}`];
   if (errors.length) {
     parts.push(`${errors.length} in trouble: ${names(errors)}`);
   }

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands xinfer bench and xinfer erc --on live: what is refused before anything starts."""
 
+import os
+
 import pytest
+
+from xinfer_ros.cli.live import isolate
 
 from .running import run
 
@@ -17,6 +21,7 @@ from .running import run
         (('--workload', 'bursty'), 'robots join and leave'),
         (('--workload', 'one-fast'), 'only the simulator does'),
         (('--duration', '0'), 'a duration of 0 s'),
+        (('--second', '30', '--duration', '20'), 'the second must lie within'),
         (('--robots', '60', '--robots-per-process', '2'), 'raise --robots-per-process'),
         (('--x-ms', '5', '--model', 'tiny'), 'leave --model out'),
         (('--attach', '--x-ms', '5'), '--attach takes a server as it is'),
@@ -32,6 +37,17 @@ def test_mistake_is_told_before_anything_starts(
     shown = capsys.readouterr()
     assert words in shown.err
     assert shown.out == ''
+
+
+def test_server_that_runs_is_looked_for_where_ros_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was started by ros2 launch has no domain of its own."""
+    # set first, so that what is set here is taken back in the end
+    monkeypatch.setenv('ROS_DOMAIN_ID', '1')
+    monkeypatch.delenv('ROS_DOMAIN_ID')
+    isolate(attach=True)
+    assert 'ROS_DOMAIN_ID' not in os.environ
+    isolate()
+    assert 1 <= int(os.environ['ROS_DOMAIN_ID']) <= 101
 
 
 @pytest.mark.parametrize(

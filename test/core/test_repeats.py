@@ -20,6 +20,11 @@ def test_a_message_is_said_once_a_second_with_how_often_it_was_so() -> None:
     assert len(said) == 10
 
 
+def test_text_of_others_adds_no_line_to_a_log_and_moves_no_cursor() -> None:
+    text = 'found are a\nb\x1b[2J\u202ec, größe'
+    assert RepeatLimit().words('A', text, 0) == r'found are a\nb\x1b[2J\u202ec, größe'
+
+
 def test_kinds_do_not_hold_each_other_back() -> None:
     limit = RepeatLimit()
     assert limit.words('A', 'a', 0) == 'a'

@@ -58,6 +58,16 @@ def test_notes_come_before_the_record_that_wakes(wire: Wire) -> None:
     assert wire.records() == [ANNOUNCE, Cancel(key=1), Cancel(key=2)]
 
 
+def test_a_note_comes_before_a_later_record_whatever_is_read_meanwhile(wire: Wire) -> None:
+    """The scheduler would take the announcement of a request for that of the next one."""
+    wire.link.send(encode(Cancel(key=1)))
+    records = wire.inbox.records()
+    assert next(records) == Cancel(key=1)
+    wire.notes.send(encode(ANNOUNCE))
+    wire.link.send(encode(Cancel(key=2)))
+    assert list(records) == [ANNOUNCE, Cancel(key=2)]
+
+
 def test_a_note_alone_wakes_nobody(wire: Wire) -> None:
     wire.notes.send(encode(ANNOUNCE))
     wire.inbox.wait(0.0)

@@ -13,7 +13,7 @@ from xinfer_ros.engine.robots import Robot
 from xinfer_ros.engine.seen import Timeline, Watch
 from xinfer_ros.errors import Reason, Rejected
 
-from .scripted_engine import Bench
+from .scripted_engine import Bench, observation
 
 ROWS = np.zeros((8, 3), np.float32)
 
@@ -94,6 +94,22 @@ def test_every_request_is_heard_of_once_and_so_is_its_answer(
         words = [words for words in listener.heard if words.endswith(f' {number}')]
         assert words[0] == f'asked {number}'  # and its answer after that
     assert len(bench.answers) == len(answered)
+
+
+def test_request_is_heard_of_before_another_thread_can_answer_it() -> None:
+    """One that an engine's end had answered first would be shown as waiting for ever."""
+    used: list[int] = []
+
+    class Early(NoObserver):
+        def arrived(self, robot: Robot, observation: Observation, arrival_ns: int) -> None:
+            used.append(server.front_end.status().slots_used)
+
+    server = Bench(observer=Early())
+    server.engine.become_ready(7)
+    robot = server.robot('r0')
+    server.ask(robot, 1)
+    server.front_end.refuse(robot, observation(robot, 2), Rejected(Reason.UNSTAMPED, ''), 0)
+    assert used == [0, 1]
 
 
 def test_robots_that_come_and_go_are_heard_of(bench: Bench, listener: Listener) -> None:

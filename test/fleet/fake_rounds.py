@@ -65,6 +65,7 @@ def erc_record(erc: int, **changes: Any) -> ErcRecord:
             'mean_rate_hz': 4.4 if erc else None,
             'passing': tuple(range(1, erc + 1)),
             'failing': (erc + 1,),
+            'faults': ('94.0 % on time, 95 % is needed',),
             **changes,
         }
     )

@@ -38,7 +38,10 @@ def test_fleet_with_a_single_error_fails(fault: str) -> None:
         lambda name, robots, rounds, faults: said.extend(faults),
     )
     assert record.erc == 5
-    assert '1 requests without a good answer, none is allowed' in said
+    reason = 'EXPIRED' if fault == 'refused' else fault
+    expected = f'1 requests without a good answer ({reason} 1), none is allowed'
+    assert expected in said
+    assert record.faults == (expected,)
 
 
 def test_round_is_judged_as_a_simulated_one() -> None:

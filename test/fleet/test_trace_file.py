@@ -15,8 +15,16 @@ import pytest
 
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.fleet.run_events import Ended, Submitted, UnitEnded
-from xinfer_ros.fleet.trace_events import LANES, ROBOTS, SCHEDULER
+from xinfer_ros.fleet.run_events import (
+    Ended,
+    LoggedRequest,
+    LoggedUnit,
+    Outcome,
+    Submitted,
+    UnitEnded,
+    UnitStarted,
+)
+from xinfer_ros.fleet.trace_events import LANES, ROBOTS, SCHEDULER, TraceTracks
 from xinfer_ros.fleet.trace_file import TraceCount, write_trace
 from xinfer_ros.sched.log_files import DecisionLog
 
@@ -32,6 +40,7 @@ NEEDED = {
     'M': {'name', 'args'},
 }
 NANOSECOND = 1e-3  # in the times of a trace
+ROUNDING = NANOSECOND / 2
 
 
 @pytest.fixture(scope='module')
@@ -77,15 +86,57 @@ def test_every_event_has_what_its_kind_needs(
     assert {event['ph'] for event in events} == set(NEEDED)
 
 
-def test_slices_of_a_track_nest_and_never_overlap(events: list[Event]) -> None:
+def _assert_nested(events: list[Event]) -> None:
     for track in _tracks(events).values():
         open_until: list[float] = []
         for event in sorted(track, key=lambda event: (event['ts'], -event['dur'])):
             end = event['ts'] + event['dur']
-            while open_until and open_until[-1] <= event['ts'] + NANOSECOND:
+            while open_until and open_until[-1] <= event['ts'] + ROUNDING:
                 open_until.pop()
-            assert not open_until or end <= open_until[-1] + NANOSECOND
+            assert not open_until or end <= open_until[-1] + ROUNDING
             open_until.append(end)
+
+
+def test_slices_of_a_track_nest_and_never_overlap(events: list[Event]) -> None:
+    _assert_nested(events)
+
+
+def test_request_that_arrives_before_the_one_before_has_ended_does_not_overlap() -> None:
+    """As on a live server, where a request is submitted some time after its arrival."""
+    tracks = TraceTracks({0: 'r0'}, begins_ns=5)
+    old, new = _request(1, arrival_ns=0), _request(2, arrival_ns=20)
+    unit = LoggedUnit(
+        number=1,
+        stage=Stage.VIT,
+        requests=(old,),
+        started_ns=12,
+        foreseen_end_ns=30,
+        protected=False,
+    )
+    happened = (
+        Submitted(at_ns=10, request=old, slack_ms=1.0),
+        UnitStarted(at_ns=12, unit=unit),
+        UnitEnded(at_ns=30, unit=unit, good=True),
+        Ended(at_ns=35, request=old, outcome=Outcome.ANSWERED),
+        Submitted(at_ns=40, request=new, slack_ms=1.0),
+        Ended(at_ns=50, request=new, outcome=Outcome.ANSWERED),
+    )
+    events = [found for event in happened for found in tracks.take(event)]
+    _assert_nested(events)
+    requests = {e['name']: e for e in events if e['name'].startswith('request ')}
+    ends = {name: (e['ts'], e['ts'] + e['dur']) for name, e in requests.items()}
+    assert ends == {'request 1': (0.0, 0.03), 'request 2': (0.03, 0.045)}
+
+
+def _request(key: int, *, arrival_ns: int) -> LoggedRequest:
+    return LoggedRequest(
+        key=key,
+        robot=0,
+        arrival_ns=arrival_ns,
+        budget_ns=100,
+        deadline_ns=arrival_ns + 100,
+        ready_ns=arrival_ns,
+    )
 
 
 def test_every_flow_has_one_start_and_one_end(events: list[Event]) -> None:

@@ -251,7 +251,8 @@ def test_slots_of_another_contract_are_refused(model: StagedModel) -> None:
 def test_model_starts_without_the_compiler_of_torch() -> None:
     """An engine must be back within seconds, and loading torch._dynamo alone takes three."""
     code = (
-        'import sys\n'
+        'import sys, torch\n'
+        'torch.set_num_threads(1)\n'  # threads that wait for each other cost three times as much
         'from xinfer_ros.core.batch import LanePlan\n'
         'from xinfer_ros.core.slot import slot_arrays, slot_memory_bytes\n'
         'from xinfer_ros.models.registry import make_model\n'

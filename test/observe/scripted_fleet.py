@@ -40,6 +40,7 @@ class ScriptedFleet:
         self.troubled = troubled
         self.silent_since_ns: dict[str, int] = {}
         self.state = ServerPhase.READY
+        self.level, self.text = Level.OK, 'READY'
         self.watched: list[bool] = []
 
     def watch(self, on: bool) -> None:
@@ -55,6 +56,8 @@ class ScriptedFleet:
         return FleetStatus(
             epoch=1_789_000_000_123_456_789,
             state=self.state,
+            level=self.level,
+            text=self.text,
             model='tiny',
             scheduling_policy='foresight',
             requests=184_402,

@@ -23,7 +23,7 @@ from xinfer_ros.observe.robot_window import Asked, Given, RobotFigures
 from .viewed_fleet import MS
 
 LIMITS = Thresholds.from_config(ServerConfig())
-ASKED = Asked(budget_ns=180 * MS)
+ASKED = Asked(budget_ns=180 * MS, minimum_period_ns=180 * MS)
 
 
 def _served(num: int, late: int, **times: int) -> tuple[Given, ...]:
@@ -75,6 +75,26 @@ def test_a_starving_robot_is_told_before_a_late_one() -> None:
     assert _judge(ticks=300, starved_ticks=30).level is Level.ERROR
     assert _judge(ticks=300, starved_ticks=2).level is Level.OK
     assert _judge(ticks=20, starved_ticks=20).level is Level.OK
+
+
+def test_a_robot_that_starves_though_its_answers_are_in_time_is_told_to_look_at_itself() -> None:
+    starving = {'ticks': 300, 'starved_ticks': 15}
+    verdict = _judge(served=_served(50, 0), **starving)
+    assert 'its answers are in time, but it asks every 180 ms at most' in verdict.text
+    far = _judge(served=_served(50, 0), network_ns=(500 * MS,) * 50, **starving)
+    assert 'mostly the network, 500 ms' in far.text
+
+
+def test_why_a_robot_is_late_is_told_of_the_answers_that_were() -> None:
+    fast = _served(90, 0, action_ns=60 * MS)
+    slow = _served(10, 10, action_ns=60 * MS, queue_ns=200 * MS)
+    verdict = _judge(served=fast + slow, network_ns=(40 * MS,) * 100)
+    assert verdict.text.startswith('late: 10% of its answers; mostly waiting for a lane, 200 ms')
+
+
+def test_no_answer_is_late_by_the_network_since_deadlines_are_those_of_the_server() -> None:
+    verdict = _judge(served=_served(50, 10, queue_ns=30 * MS), network_ns=(40 * MS,) * 50)
+    assert 'mostly waiting for a lane, 30 ms' in verdict.text
 
 
 def test_an_error_goes_before_a_warning() -> None:

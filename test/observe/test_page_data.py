@@ -33,6 +33,12 @@ def test_durations_are_milliseconds_and_levels_are_words() -> None:
     assert (told['latency_p50_ms'], told['level'], told['registered']) == (12.34, 'WARN', True)
 
 
+def test_how_the_server_is_is_told_with_why() -> None:
+    status = FleetStatus(level=Level.WARN, text='the device is full')
+    told = page_data(0, status, NOTHING)['fleet']
+    assert (told['level'], told['text']) == ('WARN', 'the device is full')
+
+
 def test_units_name_their_robots_by_place() -> None:
     unit = LaneUnit(
         number=7,

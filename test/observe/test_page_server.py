@@ -7,7 +7,7 @@ import http.client
 import json
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ from xinfer_ros.engine.status import ServerPhase
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.observe.http_access import HttpAccess
 from xinfer_ros.observe.http_routes import application
-from xinfer_ros.observe.http_server import HttpServer, HttpSettings
+from xinfer_ros.observe.http_server import OTHERS, HttpServer, HttpSettings
 from xinfer_ros.observe.page_feed import PageFeed
 
 from .scripted_fleet import ScriptedFleet
@@ -131,9 +131,18 @@ def test_a_name_that_was_made_to_point_here_is_refused(host: str) -> None:
 
 def test_another_site_gets_no_data() -> None:
     with served(ScriptedFleet(1)) as connection:
-        answer = ask(connection, '/events', Sec_Fetch_Site='cross-site')
-        answer.read()
-        assert answer.status == 403
+        for site in ('cross-site', 'same-site'):
+            for mode, kind in (('cors', 'empty'), ('no-cors', 'script'), ('navigate', 'iframe')):
+                asked = {'Sec_Fetch_Site': site, 'Sec_Fetch_Mode': mode, 'Sec_Fetch_Dest': kind}
+                answer = ask(connection, '/snapshot.json', **asked)
+                answer.read()
+                assert answer.status == 403, asked
+
+
+def test_a_link_of_another_site_leads_to_the_page() -> None:
+    followed = {'Sec_Fetch_Site': 'cross-site', 'Sec_Fetch_Mode': 'navigate'}
+    with served(ScriptedFleet(1)) as connection:
+        assert ask(connection, '/', **followed, Sec_Fetch_Dest='document').status == 200
 
 
 def test_a_token_is_asked_for_where_there_is_one() -> None:
@@ -178,8 +187,9 @@ def test_beyond_this_machine_there_is_no_page_without_a_token() -> None:
 def test_defaults_are_this_machine_alone_and_a_short_token_is_refused() -> None:
     """SE-02."""
     assert is_loopback(ServerConfig().http_host)
-    with pytest.raises(ConfigError, match='could be guessed'):
-        ServerConfig(http_token='1234')
+    for token in ('http_token', 'websocket_token'):
+        with pytest.raises(ConfigError, match=f'{token} has 4 characters and could be guessed'):
+            ServerConfig(**{token: '1234'})  # type: ignore[arg-type]
 
 
 def test_a_page_gets_the_whole_and_then_what_is_new() -> None:
@@ -205,6 +215,16 @@ def test_watchers_are_bounded_and_the_engine_is_told_of_the_last_that_leaves() -
         assert b'http_watchers' in refused.read()
         second.close()
     assert fleet.watched == [True, False]
+
+
+def test_callers_that_only_keep_a_place_leave_files_for_the_rest_of_the_server() -> None:
+    with served(ScriptedFleet(1), max_watchers=1) as connection, ExitStack() as open_:
+        address = (connection.host, connection.port)
+        silent = [
+            open_.enter_context(socket.create_connection(address, timeout=10))
+            for _ in range(2 * (1 + OTHERS))
+        ]
+        assert silent[-1].recv(1) == b''  # closed
 
 
 def test_a_taken_port_is_one_warning(caplog) -> None:

@@ -26,7 +26,7 @@ from xinfer_ros.openpi.robot_session import RobotSession
 from xinfer_ros.openpi.settings import DoorSettings, listen
 from xinfer_ros.openpi.unpacker import UnreadableMessage, unpack
 
-from .door_bench import SETTINGS, DoorBench, observation
+from .door_bench import ROWS, SETTINGS, WAIT_S, DoorBench, observation
 
 KEY = {'Authorization': 'Api-Key secret'}
 
@@ -61,6 +61,25 @@ def test_no_more_robots_connect_than_are_allowed() -> None:
         assert status == 503
         assert '2 robots are connected; websocket_robots is 2' in text
         assert len(robots) == 2
+
+
+def test_a_robot_that_takes_nothing_is_given_up_and_holds_up_no_other() -> None:
+    """A lease after its last byte went; the others are asked whether they live as ever."""
+    with DoorBench(lease_ns=1_000_000_000) as bench, socket.socket() as deaf:
+        other = bench.robot()
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.settimeout(WAIT_S)
+        deaf.connect((bench.host, bench.port))
+        deaf.sendall(
+            b'GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'
+            b'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n'
+        )
+        pings = (b'\x89\xfd' + bytes(4) + bytes(125)) * 100_000  # each wants a pong as long
+        with pytest.raises(ConnectionError):
+            deaf.sendall(pings)
+        other.send(observation())
+        bench.engine.finish(bench.engine.next_request(), ROWS)
+        assert other.answer()['xinfer']['request_id'] == 1
 
 
 def _get(bench: DoorBench, path: str) -> tuple[int, str, dict[str, str]]:
@@ -122,7 +141,7 @@ def test_by_default_the_door_is_closed_and_would_be_open_to_this_machine_alone()
 def test_a_door_for_other_machines_needs_a_token(host: str) -> None:
     with pytest.raises(ConfigError, match='websocket_token is empty; set a token'):
         ServerConfig(websocket_port=8000, websocket_host=host)
-    ServerConfig(websocket_port=8000, websocket_host=host, websocket_token='x')
+    ServerConfig(websocket_port=8000, websocket_host=host, websocket_token='x' * 16)
     ServerConfig(websocket_host=host)  # closed
 
 

@@ -43,6 +43,11 @@ def test_lists_must_fit_together() -> None:
         replace(plan(1), budgets_ns=((),))
 
 
+def test_plan_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match='cannot be written: Is a directory'):
+        plan(1).write(tmp_path)
+
+
 @given(st.integers(1, 300), st.integers(1, 64))
 def test_robots_are_shared_evenly(robots: int, per_process: int) -> None:
     found = shares(robots, per_process)

@@ -98,8 +98,8 @@ class Graph:
         return process
 
     def server(self, *parameters: str) -> NodeProcess:
-        """Start a server of the echo model, which needs no torch."""
-        given = ['-p', 'model:=echo', '-p', 'lease_s:=2.0', *parameters]
+        """Start a server of the echo model, which needs no torch, and has no page unless told."""
+        given = ['-p', 'model:=echo', '-p', 'lease_s:=2.0', '-p', 'http_port:=0', *parameters]
         return self.run('server_main', '--ros-args', *given)
 
     def command(self, *arguments: str) -> 'subprocess.CompletedProcess[str]':

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live page of a real server with the tiny model and robots that replay episodes."""
+"""The live page of a real server and of robots that replay episodes."""
 
 import json
 import socket
@@ -27,9 +27,7 @@ def test_a_killed_robot_turns_red_on_the_page_of_a_real_server(
 ) -> None:
     pytest.importorskip('selenium', reason='no selenium: requirements/dev.txt has it')
     port = free_port()
-    given = ('model:=tiny', 'spare_engine:=false', 'lease_s:=2.0', f'http_port:={port}')
-    parameters = [part for parameter in given for part in ('-p', parameter)]
-    server = graph.run('server_main', '--ros-args', *parameters)
+    server = graph.server('-p', 'spare_engine:=false', '-p', f'http_port:={port}')
     robots = [
         graph.run('robots_main', '--robot', f'{robot}={EPISODES}/transfer_cube_{place}@0')
         for place, robot in enumerate(('r0', 'r1'))

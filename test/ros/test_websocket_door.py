@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import psutil
 import pytest
+import torch
 from lifecycle_msgs.msg import Transition
 from openpi.client_venv import client_environment, client_python
 from robot.in_process_server import InProcessServer
@@ -26,7 +27,7 @@ from .scripted_robot import CONTRACT, SPACING_NS, ScriptedRobot
 
 DRIVER = Path(__file__).parents[1] / 'openpi' / 'drive_robot.py'
 CAMERAS = tuple(camera.name for camera in CONTRACT.cameras)
-COUNT = 6
+COUNT = 3
 PROMPT = 'transfer the cube'
 
 
@@ -91,6 +92,7 @@ class Offline:
     """The same model without any door."""
 
     def __init__(self) -> None:
+        torch.set_num_threads(1)  # several wait for each other beside a server on few cores
         self._server = InProcessServer(make_model('tiny'))
         self._server.model.warm_up()
 
@@ -132,8 +134,8 @@ def test_openpi_client_gets_the_actions_that_a_robot_over_ros_gets(
     )  # fmt: skip
     given, result = tmp_path / 'given.npz', tmp_path / 'result.npz'
     np.savez(given, **inputs)
-    beside = ScriptedRobot(graph, 'r0')
-    beside.register()
+    offline, asked = Offline(), Asked(inputs)  # loads while the server does
+    graph.until(lambda: _is_open(port), 'the door is open')  # else the client waits 5 s
     done = subprocess.run(
         [str(python), str(DRIVER), str(port), str(given), str(result)],
         env=client_environment(), capture_output=True, text=True, timeout=60, check=False,
@@ -147,7 +149,8 @@ def test_openpi_client_gets_the_actions_that_a_robot_over_ros_gets(
     assert found['again'].shape == (CONTRACT.horizon, 14)
     assert (found['infer_ms'] > 0).all()
 
-    offline, asked = Offline(), Asked(inputs)
+    beside = ScriptedRobot(graph, 'r0')
+    beside.register()
     for row in range(COUNT):
         request_id, actions = _over_ros(beside, asked, row)
         plain = asked.observation(row, beside.session, request_id)

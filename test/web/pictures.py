@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the pictures of docs/live_page: ``PYTHONPATH=test .venv/bin/python -m web.pictures``."""
+"""
+Makes the pictures of docs/live_page: ``PYTHONPATH=test .venv/bin/python -m web.pictures``.
+
+Those of a scripted fleet, or, with the address of a page, one of the fleet that a server serves
+there: ``python -m web.pictures http://127.0.0.1:8320/``.
+"""
 
 import sys
 import tempfile
@@ -23,6 +28,8 @@ PICTURES = (
     (4, SMALL, 'dark'),
     (32, SMALL, 'light'),
 )
+LIVE = OUTPUT / 'live_fleet.png'
+LIVE_FRAMES = 420  # until the lanes are full: engines tell of them only while somebody watches
 DEAD_S, HISTORY_S = 27, 300
 COLOURS = 96
 
@@ -38,19 +45,25 @@ class AgedClock:
         return self._steady.now_ns() + self.ahead_ns
 
 
-def main() -> int:
-    """Write every picture; 1 if there is no browser."""
+def main(live_url: str) -> int:
+    """
+    Write every picture; 1 if there is no browser.
+
+    :param live_url: of the page of a running server, empty: of scripted fleets
+    """
     if missing():
         print(missing(), file=sys.stderr)
         return 1
     OUTPUT.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, browsing(Path(folder)) as browser:
+        if live_url:
+            browser.resize(*WALL)
+            _shoot(browser, live_url, LIVE, frames=LIVE_FRAMES)
+            return 0
         for num_robots, (width, height), scheme in PICTURES:
             browser.resize(width, height)
             browser.prefer(scheme)
-            path = OUTPUT / f'{num_robots}_robots_{width}_{scheme}.png'
-            _take(browser, num_robots, path)
-            print(f'{path}: {path.stat().st_size // 1000} kB')
+            _take(browser, num_robots, OUTPUT / f'{num_robots}_robots_{width}_{scheme}.png')
     return 0
 
 
@@ -65,16 +78,21 @@ def _take(browser: Browser, num_robots: int, path: Path) -> None:
     for _ in range(HISTORY_S):
         clock.ahead_ns += 1_000_000_000
         urllib.request.urlopen(f'{url}healthz').close()  # keeps a point of the history
-    browser.open(f'{url}#worst' if num_robots > 8 else url)
+    _shoot(browser, f'{url}#worst' if num_robots > 8 else url, path)
+    server.close()
+
+
+def _shoot(browser: Browser, url: str, path: Path, frames: int = 30) -> None:
+    browser.open(url)
     browser.until("document.querySelectorAll('tbody').length > 0", 'robots')
     browser.until("document.querySelectorAll('.chart canvas').length === 3", 'charts')
-    browser.frames(30)
+    browser.frames(frames)
     browser.picture(path)
     browser.open('about:blank')
-    server.close()
     with Image.open(path) as picture:
         picture.convert('RGB').quantize(COLOURS).save(path, optimize=True)
+    print(f'{path}: {path.stat().st_size // 1000} kB')
 
 
 if __name__ == '__main__':
-    raise SystemExit(main())
+    raise SystemExit(main(*sys.argv[1:2] or ['']))

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live page in a browser, of a fleet that behaves as told."""
 
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ pytest.importorskip('selenium', reason='no selenium: requirements/dev.txt has it
 from observe.scripted_fleet import LATE_TEXT, ScriptedFleet
 
 from xinfer_ros.core.clock import MonotonicClock
+from xinfer_ros.core.health import Level
 from xinfer_ros.observe.http_server import HttpServer, HttpSettings
 
 from .browser import Browser
@@ -27,6 +31,28 @@ def of(robot: str, inside: str = '') -> str:
 def serve(fleet: ScriptedFleet, page: Path, port: int = 0) -> HttpServer:
     settings = HttpSettings(host='127.0.0.1', port=port, token='', max_watchers=4, page=page)
     return HttpServer(settings, fleet, lambda now_ns: b'', MonotonicClock(), fleet.watch)
+
+
+@contextmanager
+def other_site(url: str) -> Iterator[str]:
+    """Give the address of a page that links to ours, and tells in its title what it can read."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header('Content-Type', 'text/html')
+            self.end_headers()
+            script = f"fetch('{url}snapshot.json', {{ mode: 'no-cors' }}).then("
+            script += "() => { document.title = 'read'; }, () => { document.title = 'refused'; })"
+            self.wfile.write(f'<a href="{url}">a</a><script>{script}</script>'.encode())
+
+        def log_message(self, *arguments: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(('127.0.0.1', 0), Page) as site:
+        threading.Thread(target=site.serve_forever).start()
+        yield f'http://127.0.0.1:{site.server_port}/'
+        site.shutdown()
 
 
 @pytest.fixture
@@ -83,6 +109,28 @@ def test_a_robot_that_dies_turns_red_and_comes_first_on_demand(
     browser.click('#sort')
     assert browser.value(ROBOTS) == ['r1', 'r2', 'r3', 'r0']
     assert browser.complaints() == []
+
+
+def test_what_ails_the_server_stands_first(
+    browser: Browser, fleet: ScriptedFleet, url: str
+) -> None:
+    fleet.level, fleet.text = Level.WARN, 'the device is full: take robots off'
+    browser.open(url)
+    browser.until(f'{ROBOTS}.length === 4', 'every row')
+    assert browser.text('#attention').startswith('server: the device is full: take robots off')
+    assert browser.value("document.getElementById('state').dataset.level") == 'WARN'
+
+
+def test_a_link_on_another_site_opens_the_page_whose_data_that_site_does_not_get(
+    browser: Browser, url: str
+) -> None:
+    """SE-02: as from a wiki or a dashboard; read by a script there, it is refused."""
+    with other_site(url) as other:
+        browser.open(other)
+        browser.until("document.title === 'refused'", 'its script has asked for our data')
+        browser.click('a')
+        browser.until(f'{ROBOTS}.length === 4', 'every row')
+    browser.complaints()  # of what was refused
 
 
 def test_names_and_reasons_are_text_and_never_html(

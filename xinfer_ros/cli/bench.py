@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 PEERS = ('openpi', 'floor')
 MAX_ROBOTS = 256
+SECOND = 1.0  # that the report shows unit by unit unless told otherwise
 
 
 def add_commands(commands: Commands) -> None:
@@ -104,14 +105,14 @@ def add_commands(commands: Commands) -> None:
         '--png', type=file_path, default=None, metavar='FOLDER', help='write its pictures'
     )
     files.add_argument(
-        '--second', type=seconds, default=1.0, metavar='S',
+        '--second', type=seconds, default=SECOND, metavar='S',
         help='which second of the last fleet the report shows unit by unit, after its warm-up',
     )  # fmt: skip
     parser.set_defaults(run=_bench)
 
 
 def _bench(arguments: argparse.Namespace) -> int:
-    isolate()
+    isolate(attach=arguments.attach)
     from xinfer_ros.cli.load import live_plan, live_run, live_server, live_workload
     from xinfer_ros.fleet.bench_table import bench_table, refusal_lines
     from xinfer_ros.fleet.machine_facts import machine_facts
@@ -161,6 +162,11 @@ def _check(arguments: argparse.Namespace) -> None:
 
     if arguments.against and arguments.x_ms is None:
         raise ConfigError('peers take the same model time as ours; give it with --x-ms, as 0 or 5')
+    if arguments.second > max(arguments.duration - 1.0, SECOND):
+        raise ConfigError(
+            f'--second {arguments.second:g}: a fleet is measured for {arguments.duration:g} s; '
+            'the second must lie within'
+        )
     for path, suffix in ((arguments.json, '.json'), (arguments.html, '.html')):
         if path is not None:
             output_file(path, suffix)
@@ -171,7 +177,7 @@ def _check(arguments: argparse.Namespace) -> None:
 def _title(arguments: argparse.Namespace) -> str:
     model = 'its own model time' if arguments.x_ms is None else f'X = {arguments.x_ms:g} ms'
     return (
-        f'{arguments.workload}, TE {arguments.period_ms:g} ms, {model}, {arguments.images}, '
+        f'{arguments.workload}, TE {arguments.period_ms:g} ms, {model}, '
         f'{arguments.duration:g} s after {arguments.warm_up:g} s of warm-up'
     )
 

@@ -84,9 +84,15 @@ def _erc(arguments: argparse.Namespace) -> int:
     search = _search_live if live else _search_simulated
     title, records, code = search(arguments, criterion, rounds)
     if records:
-        from xinfer_ros.fleet.simulation_table import erc_table
+        from xinfer_ros.fleet.simulation_table import erc_line, erc_table
 
-        output_console().print(erc_table(title, records).rich())
+        console = output_console()
+        console.print(erc_table(title, records).rich())
+        for record in records:
+            console.print(
+                erc_line(record, arguments.max_robots), highlight=False, markup=False,
+                soft_wrap=True,
+            )  # fmt: skip
     if arguments.json is not None:
         write_records(arguments.json, records)
     if arguments.plot is not None and rounds:
@@ -144,7 +150,7 @@ def _search_live(
     arguments: argparse.Namespace, criterion: Criterion, rounds: list[RoundRecord]
 ) -> tuple[str, list[ErcRecord], int]:
     """Search on servers that are started for it, one a policy, or on the one that runs."""
-    isolate()
+    isolate(attach=arguments.attach)
     from xinfer_ros.cli.live_erc import LiveErc
 
     chosen = names(arguments.policy, tuple(POLICIES), 'scheduling policy')

@@ -10,12 +10,21 @@ from rich.console import Console
 
 from xinfer_ros.errors import ConfigError
 
-# of the nodes, of the engine, and of the warnings what the engine has to say at its start
-_SHOWN = ('[ERROR]', '[FATAL]', 'CRITICAL', ' ERROR: ', '[engine] WARNING: ')
+# of the nodes, of the engine, of the warnings what the engine has to say at its start, and where
+# the live page is, or why there is none
+_SHOWN = (
+    '[ERROR]', '[FATAL]', 'CRITICAL', ' ERROR: ', '[engine] WARNING: ', '.http_server] ',
+)  # fmt: skip
 
 
-def isolate() -> None:
-    """Keep a demo on this machine, in a domain of its own, unless the user has said where."""
+def isolate(*, attach: bool = False) -> None:
+    """
+    Keep a demo on this machine, in a domain of its own, unless the user has said where.
+
+    :param attach: whether a server that runs already is wanted, which is where ROS says
+    """
+    if attach:
+        return
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     os.environ.setdefault('ROS_DOMAIN_ID', str(1 + os.getpid() % 101))
 

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 
 from xinfer_ros.cli.console import StatusLine
 from xinfer_ros.cli.live import LogLines
-from xinfer_ros.cli.live_server import LiveServer
 from xinfer_ros.cli.load import live_plan, live_run, live_server, live_workload
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.fleet.bench_run import FleetResult
 from xinfer_ros.fleet.bench_system import BenchFailedError
-from xinfer_ros.fleet.bench_table import refusal_lines
 from xinfer_ros.fleet.criterion import Criterion
 from xinfer_ros.fleet.live_rounds import LiveSearch
 from xinfer_ros.fleet.records import ErcRecord, RoundRecord
@@ -70,14 +67,6 @@ class LiveErc:
                 failures.append(f'{policy}: {error}')
         return found, failures
 
-    def _measure(
-        self, server: LiveServer, robots: int, seed: int, status: StatusLine
-    ) -> FleetResult:
-        result = self._run.measure(server, robots, seed, status.tell)
-        for line in refusal_lines([result.record]):
-            status.say(line)
-        return result
-
     def _search(self, policy: str, rounds: list[RoundRecord], status: StatusLine) -> ErcRecord:
         arguments, most = self._arguments, self._arguments.max_robots
         search = LiveSearch(
@@ -100,7 +89,7 @@ class LiveErc:
         try:
             server.start()
             return search.run(
-                lambda robots, seed: self._measure(server, robots, seed, status), tell
+                lambda robots, seed: self._run.measure(server, robots, seed, status.tell), tell
             )
         except BenchFailedError:
             self._log.print_kept()

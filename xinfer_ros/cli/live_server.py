@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from xinfer_ros.core.clock import Clock
+from xinfer_ros.errors import ConfigError
 from xinfer_ros.fleet.bench_system import BenchFailedError
 from xinfer_ros.robot.load_plan import Images
 from xinfer_ros.ros.node_list import NodeSpec
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from xinfer_ros.ros.monitor import Monitor
 
 LOOK_S = 0.1
+ALONE_NS = 1_500_000_000  # in which a server that runs already is heard
 
 
 class LiveServer:
@@ -54,12 +56,14 @@ class LiveServer:
         Start the server, or find it, and wait until it is ready.
 
         :raises BenchFailedError: if it is not, in time
+        :raises ConfigError: if it is to be started beside another one
         """
         from xinfer_ros.ros.monitor import Monitor  # and rclpy, once every argument is checked
 
-        if self._spec is not None:
-            self._processes = ProcessGroup([self._spec], self._output)
         self._monitor = monitor = Monitor([])
+        if self._spec is not None:
+            self._refuse_second(monitor)
+            self._processes = ProcessGroup([self._spec], self._output)
         end_ns = self._clock.now_ns() + round(self._timeout_s * 1e9)
         while not monitor.server_is_ready:
             if failure := self.check():
@@ -67,6 +71,16 @@ class LiveServer:
             if self._clock.now_ns() > end_ns:
                 hint = '' if self._spec else '; does it run, with the same ROS_DOMAIN_ID?'
                 raise BenchFailedError(f'no server is ready after {self._timeout_s:g} s{hint}')
+            monitor.wait_for_news(LOOK_S)
+
+    def _refuse_second(self, monitor: 'Monitor') -> None:
+        end_ns = self._clock.now_ns() + ALONE_NS
+        while self._clock.now_ns() < end_ns:
+            if monitor.server_is_there:
+                raise ConfigError(
+                    'a server runs in this ROS domain already, and its robots would hear both: '
+                    '--attach measures it, another ROS_DOMAIN_ID leaves it alone'
+                )
             monitor.wait_for_news(LOOK_S)
 
     def pids(self) -> tuple[int, ...]:

@@ -112,8 +112,14 @@ def live_server(
         model = {} if arguments.x_ms is None else {'model': f'fixed:{arguments.x_ms:g}'}
         if model and 'model' in given:
             raise ConfigError('--x-ms takes the model fixed:X; leave --model out')
-        # every robot is served, so that load is measured and not refused
-        usual = {'admission': 'none', 'max_robots': max_robots}
+        # every robot is served, so that load is measured and not refused; nobody looks at a page;
+        # a spare engine that still imports would count as CPU time of requests
+        usual = {
+            'admission': 'none',
+            'max_robots': max_robots,
+            'http_port': 0,
+            'spare_engine': False,
+        }
         spec = server_node(files, {**usual, **model, **given, **changes})
     robots = tuple(files_for(EXECUTOR, files))
     timeout_s = ATTACH_TIMEOUT_S if spec is None else START_TIMEOUT_S

@@ -217,11 +217,13 @@ class ServerConfig:
                 )
             if len(set(values)) != len(values) or not all(values):
                 raise ConfigError(f'{name} is {list(values)}; every entry once, none empty')
-        if self.http_token and len(self.http_token) < FEWEST_CHARACTERS:
-            raise ConfigError(
-                f'http_token has {len(self.http_token)} characters and could be guessed; allowed '
-                f'are none and at least {FEWEST_CHARACTERS}, as of `openssl rand -hex 16`'
-            )
+        for name in ('http_token', 'websocket_token'):
+            characters = len(getattr(self, name))
+            if 0 < characters < FEWEST_CHARACTERS:
+                raise ConfigError(
+                    f'{name} has {characters} characters and could be guessed; allowed are none '
+                    f'and at least {FEWEST_CHARACTERS}, as of `openssl rand -hex 16`'
+                )
         is_open = self.websocket_port and not is_loopback(self.websocket_host)
         if is_open and not self.websocket_token:
             raise ConfigError(

@@ -35,7 +35,9 @@ class RepeatLimit:
         Return the message as it is to be said, None if it is held back.
 
         :param kind: what it repeats, such as a reason code
-        :param text: the message; those held back are told by their number alone
+        :param text: the message; those held back are told by their number alone. What is no
+            character that can be seen is written as an escape: parts of it come from others, who
+            must not add lines to a log or move the cursor of who reads it
         :param now_ns: present time of any steady clock [ns]
         """
         with self._lock:
@@ -44,15 +46,19 @@ class RepeatLimit:
             said = self._said.get(kind)
             if said is None:
                 self._said[kind] = _Said(now_ns)
-                return text
+                return _seen(text)
             if now_ns - said.at_ns < self._period_ns:
                 said.held_back += 1
                 return None
             passed_s, held_back = (now_ns - said.at_ns) / 1e9, said.held_back
             said.at_ns, said.held_back = now_ns, 0
         if not held_back:
-            return text
-        return f'{text} ({held_back + 1} times in {passed_s:.1f} s)'
+            return _seen(text)
+        return f'{_seen(text)} ({held_back + 1} times in {passed_s:.1f} s)'
+
+
+def _seen(text: str) -> str:
+    return ''.join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 class RepeatFilter(logging.Filter):

@@ -149,15 +149,15 @@ class FrontEnd:
         :param robot: whose topic it came on
         :param arrival_ns: when it arrived, server's monotonic clock [ns]
         """
+        self._observer.arrived(robot, observation, arrival_ns)  # before any thread may answer it
         try:
             with self._lock:
                 life = self._admitted(robot, observation, arrival_ns)
                 robot.last_request_id = observation.request_id
                 pending, superseded = self._pending.admit(robot, observation, life, arrival_ns)
         except Rejected as refusal:
-            self.refuse(robot, observation, refusal, arrival_ns)
+            self._answering.refuse(robot, observation, refusal, arrival_ns, self._serving.epoch)
             return
-        self._observer.arrived(robot, observation, arrival_ns)
         life.send(pending.announcement())  # before it is prepared: the scheduler foresees it
         if superseded is not None:
             self._cancel(superseded, Reason.SUPERSEDED, f'by request {observation.request_id}')
@@ -177,7 +177,7 @@ class FrontEnd:
     def refuse(
         self, robot: Robot, observation: Observation, refusal: Rejected, arrival_ns: int
     ) -> None:
-        """Answer an observation that is not taken in."""
+        """Answer an observation that can't be taken in."""
         self._observer.arrived(robot, observation, arrival_ns)
         self._answering.refuse(robot, observation, refusal, arrival_ns, self._serving.epoch)
 

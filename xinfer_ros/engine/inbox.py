@@ -64,8 +64,8 @@ class LinkInbox:
     turn of the interpreter's lock.
 
     :param link: SOCK_SEQPACKET connection to the front end; the end of it is the end of records
-    :param notes: another one, for what nothing starts by: it wakes nobody, and is read before what
-        comes on ``link``
+    :param notes: another one, for what nothing starts by: it wakes nobody, and what was sent there
+        before a record of ``link`` is yielded before it
     """
 
     def __init__(self, link: socket.socket, notes: socket.socket) -> None:
@@ -84,12 +84,15 @@ class LinkInbox:
 
     def records(self) -> Iterator[Record | None]:
         """Yield what has come so far, None when no more will; one caller at a time."""
-        while packet := _received(self._notes):
-            yield decode(packet)
-        while packet := _received(self._link):
-            yield decode(packet)
-        if packet is not None:
-            yield None
+        while True:
+            packet = _received(self._link)
+            while note := _received(self._notes):  # after it: whatever was sent before it is here
+                yield decode(note)
+            if packet is None:
+                return
+            yield decode(packet) if packet else None
+            if not packet:
+                return
 
 
 def _received(connection: socket.socket) -> bytes | None:

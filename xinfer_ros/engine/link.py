@@ -35,14 +35,12 @@ class EngineLink:
     def __init__(self, settings: EngineSettings, *, idle: bool = False) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._notes, their_notes = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._notes.setblocking(False)
         fds = (theirs.fileno(), their_notes.fileno())
         arguments = [*map(str, fds), settings.to_json(), 'idle' if idle else 'now']
         command = [sys.executable, '-m', 'xinfer_ros.engine.process', *arguments]
         self._socket, self._packet = ours, memoryview(bytearray(MAX_RECORD_BYTES))
         # of its own: the time-out of who receives would hold up who sends
         self._outgoing = ours.dup()
-        self._outgoing.setblocking(False)
         env = dict(os.environ, OMP_NUM_THREADS=str(settings.config.torch_threads))
         self._process = subprocess.Popen(command, pass_fds=fds, env=env)
         theirs.close()
@@ -106,15 +104,12 @@ class EngineLink:
         A process that has left hundreds of records unread hangs: it is killed, since a request
         that was lost on the way would never be answered.
         """
+        packet = encode(record)
         # nothing starts by an announcement: it waits for the next record that wakes the engine
-        connection = self._notes if isinstance(record, Announce) else self._outgoing
-        try:
-            connection.send(encode(record))
-        except BlockingIOError:
+        is_sent = isinstance(record, Announce) and _sent(self._notes, packet)
+        if not is_sent and not _sent(self._outgoing, packet):
             log.error('the engine does not take its records; it is killed')
             self.kill()
-        except OSError:
-            pass  # it has ended
 
     def kill(self) -> None:
         """End a process that does not listen any more."""
@@ -132,3 +127,14 @@ class EngineLink:
         self._socket.close()
         self._outgoing.close()
         self._notes.close()
+
+
+def _sent(connection: socket.socket, packet: bytes) -> bool:
+    """Send a packet; return False if there is no room for it. One to who has ended is lost."""
+    try:
+        connection.send(packet, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True

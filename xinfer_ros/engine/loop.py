@@ -98,7 +98,7 @@ class EngineLoop:
         """
         while not self._is_over:
             self._inbox.wait(self._wait_s())
-            self._step(None)
+            self._take(None)
         if self._error is not None:
             raise self._error
 
@@ -113,34 +113,40 @@ class EngineLoop:
             self._waits_until_ns = self._pipeline.wake_ns
             return max(self._waits_until_ns - self._clock.now_ns(), 0) / 1e9
 
-    def _step(self, end: UnitEnd | None) -> bool:
+    def _take(self, end: UnitEnd | None) -> bool:
         """
         Take in what has come, then the end of a unit, None if only time has passed.
+
+        After an error nobody goes into the pipeline any more; ``run`` raises the first one.
 
         :returns: whether the thread of ``run`` waits for too long after the end of a unit
         """
         with self._turn:
-            is_done = False
-            for record in self._inbox.records():
-                if record is None:
-                    self._is_over = True
-                    return False
-                self._pipeline.step(record, self._clock.now_ns())
-                is_done = end is None
-            if not is_done:
-                self._pipeline.step(end, self._clock.now_ns())
-            self._hand_out()
+            if self._is_over:
+                return False
+            try:
+                self._step(end)
+            except Exception as error:
+                self._error, self._is_over = error, True
+            if self._is_over:
+                return end is not None
             return end is not None and self._pipeline.wake_ns < self._waits_until_ns
+
+    def _step(self, end: UnitEnd | None) -> None:
+        is_done = False
+        for record in self._inbox.records():
+            if record is None:
+                self._is_over = True
+                return
+            self._pipeline.step(record, self._clock.now_ns())
+            is_done = end is None
+        if not is_done:
+            self._pipeline.step(end, self._clock.now_ns())
+        self._hand_out()
 
     def _unit_ended(self, end: UnitEnd) -> None:
         """Take in the end of a unit; the thread of its lane."""
-        if self._is_over:
-            return
-        try:
-            runs_late = self._step(end)
-        except Exception as error:
-            self._error, self._is_over = error, True
-        if self._is_over or runs_late:
+        if self._take(end):
             self._inbox.ring()
 
     def _issue(self, unit: Unit, state_ids: tuple[int, ...]) -> None:

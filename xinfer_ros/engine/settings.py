@@ -48,8 +48,15 @@ class EngineSettings:
         return cls(ServerConfig(**json.loads(text)))
 
     def to_json(self) -> str:
-        """Return the settings as one line, for the command line of a process."""
-        return json.dumps(dataclasses.asdict(self.config))
+        """
+        Return the settings as one line, for the command line of a process.
+
+        Everybody on the machine may read that, so tokens, and the doors they open, are left out.
+        """
+        doorless = dataclasses.replace(
+            self.config, http_port=0, http_token='', websocket_port=0, websocket_token=''
+        )
+        return json.dumps(dataclasses.asdict(doorless))
 
     @property
     def num_slots(self) -> int:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_SYSTEMS = {'ours': ('#1b7a3d', 'o'), 'openpi': ('#b5332e', 's'), 'floor': ('#6b6b6b', '^')}
+OURS = 'ours'
+_SYSTEMS = {OURS: ('#1b7a3d', 'o'), 'openpi': ('#b5332e', 's'), 'floor': ('#6b6b6b', '^')}
 _OTHER = ('#2a7fb8', 'D')
 _QUANTILES = (('p50_ms', 'P50', '-'), ('p95_ms', 'P95', '--'), ('p99_ms', 'P99', ':'))
 _STAGES = {Stage.VIT: '#2a7fb8', Stage.PREFILL: '#c98a00', Stage.ACTION: '#b5332e'}
@@ -45,6 +46,7 @@ def latency_figure(records: Sequence[BenchRecord]) -> 'Figure':
                 linestyle=line,
                 linewidth=1.6,
                 label=f'{system} {label}',
+                zorder=_height(system),
             )
     _log_ms(axes)
     _finish(figure, axes, sizes)
@@ -65,6 +67,7 @@ def _latency_bars(axes: 'Axes', records: Sequence[BenchRecord]) -> None:
     axes.set_xticks(range(len(_QUANTILES)), [label for _, label, _ in _QUANTILES])
     axes.set_xlabel(f'{robots} robots')
     axes.margins(y=0.12)
+    axes.set_axisbelow(True)
 
 
 def on_time_figure(records: Sequence[BenchRecord]) -> 'Figure':
@@ -167,6 +170,7 @@ def _pair(records: Sequence[BenchRecord]) -> 'tuple[Figure, tuple[Axes, Axes]]':
         if len(sizes) > 1:
             axes.set_xticks(sizes)
         axes.grid(alpha=0.25)
+        axes.set_axisbelow(True)
     return figure, (left, right)
 
 
@@ -178,8 +182,21 @@ def _line(axes: 'Axes', system: str, places: Sequence[int], values: Sequence[flo
         axes.margins(y=0.12)
         return
     axes.plot(
-        places, values, color=colour, marker=mark, markersize=4.5, linewidth=1.6, label=system
+        places,
+        values,
+        color=colour,
+        marker=mark,
+        # equal lines lie on each other: what is beneath is seen around what is above
+        markersize=4.5 if system == OURS else 8.0,
+        linewidth=1.6 if system == OURS else 3.2,
+        alpha=1.0 if system == OURS else 0.6,
+        label=system,
+        zorder=_height(system),
     )
+
+
+def _height(system: str) -> float:
+    return 3.0 if system == OURS else 2.0
 
 
 def _short(value: float) -> str:
@@ -216,5 +233,5 @@ def _log_ms(axes: 'Axes') -> None:
 def _finish(figure: 'Figure', axes: 'Axes', ticks: Sequence[int] = ()) -> None:
     if ticks:
         axes.set_xticks(list(ticks))
-    axes.legend(fontsize=8, loc='center left', bbox_to_anchor=(1.01, 0.5))
+    axes.legend(fontsize=8, loc='center left', bbox_to_anchor=(1.01, 0.5), handlelength=3.2)
     figure.tight_layout()

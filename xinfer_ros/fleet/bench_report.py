@@ -89,7 +89,7 @@ class BenchReport:
         found = {
             'latency': (
                 figures.latency_figure(records),
-                'Response times by fleet size: median, 95 % and 99 % quantile, on a log scale.',
+                f'Response times: median, 95 % and 99 % quantile{self._scale_words()}.',
             ),
             'on_time': (
                 figures.on_time_figure(records),
@@ -112,6 +112,10 @@ class BenchReport:
                 'and end of any unit, against the truth. The outermost bars hold all beyond.',
             )
         return found
+
+    def _scale_words(self) -> str:
+        several = len({record.robots for record in self.records}) > 1
+        return ' by fleet size, on a log scale' if several else ''
 
     def _projection_words(self) -> str:
         far = any(self.projection.is_extrapolated(record.p50_ms) for record in self.records)

@@ -58,7 +58,8 @@ def bench_table(title: str, records: Sequence[BenchRecord]) -> ReportTable:
     return ReportTable(
         title=title,
         columns=(
-            'system', 'robots', 'X ms', *(name for name, _, _ in _COLUMNS), 'errors', 'late ms',
+            'system', 'robots', 'images', 'X ms', *(name for name, _, _ in _COLUMNS), 'errors',
+            'late ms',
         ),
         rows=tuple(
             (system, str(robots), *_cells(rounds))
@@ -72,6 +73,7 @@ def _cells(rounds: Sequence[BenchRecord]) -> list[str]:
     counts = [sum(getattr(r, name) for r in rounds) for name in _ERRORS]
     x_ms = rounds[0].x_ms
     return [
+        rounds[0].images,
         '–' if x_ms is None else f'{x_ms:g}',
         *(_number([get(r) for r in rounds], digits) for _, get, digits in _COLUMNS),
         ' / '.join(map(str, counts)),

@@ -79,7 +79,9 @@ class Criterion:
         if self.p50_ms is not None and p50_ms > self.p50_ms:
             found.append(f'median latency {p50_ms:.0f} ms, {self.p50_ms:g} ms is allowed')
         if errors := sum(r.errors for r in rounds):
-            found.append(f'{errors} requests without a good answer, none is allowed')
+            reasons = '; '.join(r.error_reasons for r in rounds if r.error_reasons)
+            told = f' ({reasons})' if reasons else ''
+            found.append(f'{errors} requests without a good answer{told}, none is allowed')
         starvation = max(_starvation(r) for r in rounds)
         if self.starvation is not None and starvation > self.starvation:
             found.append(

@@ -103,6 +103,7 @@ def _record(
     key: Key,
 ) -> ErcRecord:
     best = rounds.get((key, search.erc), ())
+    failed = rounds.get((key, search.first_failing or 0), ())
     first = next(found for (other, _), found in rounds.items() if other == key)[0]
 
     def least(name: str) -> float | None:
@@ -128,4 +129,5 @@ def _record(
         mean_rate_hz=sum(r.mean_rate_hz for r in best) / len(best) if best else None,
         passing=search.passing,
         failing=search.failing,
+        faults=tuple(criterion.faults(failed)) if failed else (),
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from xinfer_ros.errors import Reason
 from xinfer_ros.fleet.bench_plan import BenchPlan
+from xinfer_ros.fleet.bench_record import BenchRecord
 from xinfer_ros.fleet.bench_run import FleetResult
 from xinfer_ros.fleet.criterion import Criterion
 from xinfer_ros.fleet.erc import ErcSearch, find_ercs
@@ -80,8 +81,18 @@ def live_round(result: FleetResult, *, policy: str, workload: str, number: int) 
         calibration=LIVE,
         mae_ms=None,
         real_time_factor=1.0,
-        **{**values, 'errors': record.wrong + record.unanswered + record.refused},
+        **{
+            **values,
+            'errors': record.wrong + record.unanswered + record.refused,
+            'error_reasons': _error_reasons(record),
+        },
     )
+
+
+def _error_reasons(record: BenchRecord) -> str:
+    counts = (('wrong', record.wrong), ('unanswered', record.unanswered))
+    told = [f'{name} {count}' for name, count in counts if count]
+    return ', '.join([record.reasons] * bool(record.reasons) + told)
 
 
 def _metrics(result: FleetResult) -> RoundMetrics:

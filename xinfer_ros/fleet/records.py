@@ -53,6 +53,7 @@ class RoundRecord:
     steps_per_device_s: float | None
     mirror_error_steps: float | None
     errors: int = 0
+    error_reasons: str = ''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,7 @@ class ErcRecord:
     :param first_failing: the least population that fails, None if none did up to the limit
     :param passing: populations tested that pass
     :param failing: populations tested that fail
+    :param faults: what the least of those misses, in words
     """
 
     policy: str
@@ -85,6 +87,7 @@ class ErcRecord:
     mean_rate_hz: float | None
     passing: tuple[int, ...]
     failing: tuple[int, ...]
+    faults: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

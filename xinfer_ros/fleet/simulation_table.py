@@ -110,6 +110,16 @@ def erc_table(title: str, records: Sequence[ErcRecord]) -> ReportTable:
     )  # fmt: skip
 
 
+def erc_line(record: ErcRecord, max_robots: int) -> str:
+    """Return why the next larger fleet fails, or that none of those tested does."""
+    if record.first_failing is None:
+        return (
+            f'{record.policy}: no fleet of up to {max_robots} robots fails; --max-robots tests '
+            'larger ones'
+        )
+    return f'{record.policy}: {record.first_failing} robots fail: {"; ".join(record.faults)}'
+
+
 def population_line(
     policy: str, robots: int, rounds: Sequence[RoundRecord], faults: Sequence[str]
 ) -> str:

@@ -44,7 +44,9 @@ class TraceTracks:
         self._places: dict[int, int] = {}  # track of each running unit
         self._threads: set[tuple[int, int]] = set()
         self._newest: dict[int, LoggedRequest] = {}  # of each robot
+        self._from_ns: dict[int, int] = {}  # where each of them takes the track of its robot
         self._cut_ns: dict[int, int] = {}  # where a newer request of its robot takes the track
+        self._drawn_ns: dict[int, int] = {}  # to where the track of each robot is full
         self._ready_ns: dict[int, int] = {}  # since when a request waits
 
     def head(self) -> Iterator[TraceEvent]:
@@ -74,7 +76,9 @@ class TraceTracks:
             case Counted():
                 yield from self._counted(event)
             case Missing():
-                for kept in (self._places, self._newest, self._cut_ns, self._ready_ns):
+                for kept in (
+                    self._places, self._newest, self._from_ns, self._cut_ns, self._ready_ns,
+                ):  # fmt: skip
                     kept.clear()
                 yield {
                     'ph': 'i', 's': 'g', 'pid': SCHEDULER, 'tid': 0,
@@ -83,7 +87,7 @@ class TraceTracks:
                 }  # fmt: skip
 
     def _us(self, at_ns: int) -> float:
-        return (at_ns - self._begins_ns) / 1e3
+        return max(at_ns - self._begins_ns, 0) / 1e3
 
     def _thread(self, pid: int, tid: int, name: str) -> Iterator[TraceEvent]:
         """Yield the name of a track when it is first met."""
@@ -102,10 +106,17 @@ class TraceTracks:
     def _slice(
         self, pid: int, tid: int, name: str, from_ns: int, to_ns: int, args: Mapping[str, Any]
     ) -> TraceEvent:
+        begin_ns = max(from_ns, self._begins_ns)
         return {
-            'ph': 'X', 'pid': pid, 'tid': tid, 'name': name, 'ts': self._us(from_ns),
-            'dur': max(to_ns - from_ns, 0) / 1e3, 'args': dict(args),
+            'ph': 'X', 'pid': pid, 'tid': tid, 'name': name, 'ts': self._us(begin_ns),
+            'dur': max(to_ns - begin_ns, 0) / 1e3, 'args': dict(args),
         }  # fmt: skip
+
+    def _on_robot(
+        self, robot: int, name: str, from_ns: int, to_ns: int, args: Mapping[str, Any]
+    ) -> TraceEvent:
+        self._drawn_ns[robot] = max(self._drawn_ns.get(robot, 0), to_ns)
+        return self._slice(ROBOTS, robot, name, from_ns, to_ns, args)
 
     def _instant(
         self, name: str, request: LoggedRequest, at_ns: int, args: Mapping[str, Any]
@@ -118,8 +129,11 @@ class TraceTracks:
     def _submitted(self, event: Submitted) -> Iterator[TraceEvent]:
         request = event.request
         older = self._newest.get(request.robot)
+        # it has arrived while the one before was under way: slices of a track must not overlap
+        from_ns = max(request.arrival_ns, self._drawn_ns.get(request.robot, 0))
+        self._from_ns[request.key] = from_ns
         if older is not None:
-            self._cut_ns[older.key] = request.arrival_ns
+            self._cut_ns[older.key] = from_ns
         self._newest[request.robot], self._ready_ns[request.key] = request, event.at_ns
         yield from self._thread(ROBOTS, request.robot, self._robot(request.robot))
         yield self._instant(
@@ -186,9 +200,9 @@ class TraceTracks:
         yield from self._thread(ROBOTS, tid, self._robot(tid))
         ready_ns = self._ready_ns.pop(request.key, unit.started_ns)
         if ready_ns < unit.started_ns:
-            yield self._slice(ROBOTS, tid, f'waits for {name}', ready_ns, unit.started_ns, {})
+            yield self._on_robot(tid, f'waits for {name}', ready_ns, unit.started_ns, {})
         args = {'unit': unit.number}
-        yield self._slice(ROBOTS, tid, name, unit.started_ns, min(ended_ns, until_ns), args)
+        yield self._on_robot(tid, name, unit.started_ns, min(ended_ns, until_ns), args)
         arrow = {
             'cat': 'unit', 'name': 'runs in', 'ts': self._us(unit.started_ns),
             'id': f'{request.key}.{unit.number}',
@@ -200,6 +214,7 @@ class TraceTracks:
     def _ended(self, event: Ended) -> Iterator[TraceEvent]:
         request = event.request
         self._ready_ns.pop(request.key, None)
+        from_ns = self._from_ns.pop(request.key, request.arrival_ns)
         until_ns = min(self._cut_ns.pop(request.key, event.at_ns), event.at_ns)
         if self._newest.get(request.robot) is request:
             del self._newest[request.robot]
@@ -211,7 +226,7 @@ class TraceTracks:
         }
         name = f'request {request.key}' + (' late' if event.is_late else '')
         yield from self._thread(ROBOTS, request.robot, self._robot(request.robot))
-        yield self._slice(ROBOTS, request.robot, name, request.arrival_ns, until_ns, args)
+        yield self._on_robot(request.robot, name, from_ns, until_ns, args)
         late = {'late_ms': event.late_ns / 1e6}
         yield self._instant('deadline', request, request.deadline_ns, late)
 

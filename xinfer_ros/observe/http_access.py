@@ -4,6 +4,7 @@
 import base64
 import binascii
 import hmac
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xinfer_ros.config.bounds import is_loopback
@@ -53,6 +54,17 @@ class HttpAccess:
             return True
         name, colon, port = header.rpartition(':')
         return is_loopback(name if colon and port.isdecimal() else header)
+
+    def knows_site(self, headers: Mapping[str, str]) -> bool:
+        """
+        Return whether it is the page itself that asks, or somebody who follows a link to it.
+
+        :param headers: what browsers say in Sec-Fetch-*; others say nothing
+        """
+        if headers.get('Sec-Fetch-Site', 'none') in ('same-origin', 'none'):
+            return True
+        follows_link = headers.get('Sec-Fetch-Mode') == 'navigate'
+        return follows_link and headers.get('Sec-Fetch-Dest') == 'document'
 
     def is_authorized(self, header: str) -> bool:
         """

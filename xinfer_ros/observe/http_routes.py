@@ -52,7 +52,7 @@ class Guard:
             return None
         if not access.shows_page:
             return web.Response(status=403, text=NO_PAGE)
-        if headers.get('Sec-Fetch-Site', 'none') not in ('same-origin', 'none'):
+        if not access.knows_site(headers):
             return web.Response(status=403, text='Asked for by another site.\n')
         if not access.is_authorized(headers.get('Authorization', '')):
             return web.Response(status=401, headers=CHALLENGE, text='The http_token is needed.\n')
@@ -125,8 +125,11 @@ class Routes:
             await response.prepare(request)
             try:
                 await self._send(response)
-            except (ConnectionError, asyncio.TimeoutError):
-                pass  # closed, or it takes nothing any more: it asks again when it can
+            except ConnectionError:
+                pass
+            except asyncio.TimeoutError:  # it takes nothing any more, not even a goodbye
+                if request.transport is not None:
+                    request.transport.abort()
             except Exception:
                 log.exception('a live page gets no more')
         return response

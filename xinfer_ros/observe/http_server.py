@@ -8,8 +8,9 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from xinfer_ros.core.callers import Callers, Listening
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.thread_name import start_thread
 from xinfer_ros.errors import ConfigError
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 SAMPLE_S = 2.0  # while nobody looks; a status takes milliseconds
 GOODBYE_S = 1.0  # for pages to be told that this was all
 JOIN_S = 5.0
+KEEP_S = 15.0  # a connection whose question was answered
+OTHERS = 32  # connections beside those of open pages
 log = logging.getLogger(__name__)
 
 
@@ -122,13 +125,20 @@ class HttpServer:
 
         settings = self._settings
         runner = web.AppRunner(
-            app, access_log=None, handle_signals=False, shutdown_timeout=GOODBYE_S
-        )
+            app, access_log=None, handle_signals=False, shutdown_timeout=GOODBYE_S,
+            keepalive_timeout=KEEP_S,
+        )  # fmt: skip
+        most = settings.max_watchers + OTHERS
+        callers = Callers(lambda: cast(Listening, runner.server), most, self._clock)
+        app.on_response_prepare.append(callers.heard)
         await runner.setup()
+        listening: asyncio.Server | None = None
         try:
             try:
-                await web.TCPSite(runner, settings.host, settings.port, backlog=16).start()
-                self._port = runner.addresses[0][1]
+                listening = await asyncio.get_running_loop().create_server(
+                    callers, settings.host, settings.port, backlog=16
+                )
+                self._port = listening.sockets[0].getsockname()[1]
             except OSError as error:
                 why = (error.strerror or str(error)).rpartition(': ')[2]
                 log.warning(
@@ -139,4 +149,6 @@ class HttpServer:
             yield self._port is not None
         finally:
             self._feed.end()
+            if listening is not None:
+                listening.close()
             await runner.cleanup()

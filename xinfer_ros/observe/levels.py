@@ -168,7 +168,12 @@ def _starving(facts: RobotFacts, limits: Thresholds) -> Verdict | None:
     warn_share, error_share = limits.starved_warn_share, limits.starved_error_share
     if figures.ticks < FEWEST_TICKS or not share or share < min(warn_share, error_share):
         return None
-    text = f'starving: {share:.0%} of its control ticks had no action; {_cause(figures)}'
+    why = (
+        _cause_of_its_own(figures)
+        if _is_in_time(figures, limits)
+        else _cause(figures, network=True)
+    )
+    text = f'starving: {share:.0%} of its control ticks had no action; {why}'
     return _graded(share, error_share, text)
 
 
@@ -180,7 +185,7 @@ def _late(facts: RobotFacts, limits: Thresholds) -> Verdict | None:
     warn_share, error_share = limits.late_warn_share, limits.late_error_share
     if not share or share < min(warn_share, error_share):
         return None
-    text = f'late: {share:.0%} of its answers; {_cause(facts.figures)}'
+    text = f'late: {share:.0%} of its answers; {_cause(facts.figures, network=False)}'
     return _graded(share, error_share, text)
 
 
@@ -204,18 +209,43 @@ def _duplicate(facts: RobotFacts, limits: Thresholds) -> Verdict | None:
     )
 
 
-def _cause(figures: RobotFigures) -> str:
-    """Return where the time of its answers goes for the most part, and what would help."""
+def _cause(figures: RobotFigures, *, network: bool) -> str:
+    """
+    Return where the time of its answers goes for the most part, and what would help.
+
+    Of those that were late, if any was: the others say nothing of why.
+
+    :param network: whether the time on the network matters, which makes no answer late here
+    """
+    given = [each for each in figures.served if not each.on_time] or figures.served
     parts = {
-        'waiting for a lane': _mean_ms([given.times.queue_ns for given in figures.served]),
-        'decoding': _mean_ms([given.times.decode_ns for given in figures.served]),
-        'computing': _mean_ms([_compute_ns(given) for given in figures.served]),
-        'between the processes': _mean_ms([rest_ns(given.times) for given in figures.served]),
-        'the network': _mean_ms(figures.network_ns),
+        'waiting for a lane': _mean_ms([each.times.queue_ns for each in given]),
+        'decoding': _mean_ms([each.times.decode_ns for each in given]),
+        'computing': _mean_ms([_compute_ns(each) for each in given]),
+        'between the processes': _mean_ms([rest_ns(each.times) for each in given]),
+        'the network': _mean_ms(figures.network_ns) if network else 0.0,
     }
     part, ms = max(parts.items(), key=lambda item: item[1])
     budget_ms = figures.asked.budget_ns / 1e6
     return f'mostly {part}, {ms:.0f} ms of a budget of {budget_ms:.0f} ms: {_HELP[part]}'
+
+
+def _is_in_time(figures: RobotFigures, limits: Thresholds) -> bool:
+    """Return whether a robot gets its answers in time, the network's time included."""
+    served = figures.served
+    late = sum(not given.on_time for given in served)
+    trip_ms = _mean_ms([given.times.server_ns for given in served]) + _mean_ms(figures.network_ns)
+    is_late = late >= max(limits.late_warn_share * len(served), 1)
+    return bool(served) and not is_late and trip_ms < figures.asked.budget_ns / 1e6
+
+
+def _cause_of_its_own(figures: RobotFigures) -> str:
+    """Return why a robot may starve that gets its answers in time."""
+    return (
+        f'its answers are in time, but it asks every {figures.asked.minimum_period_ns / 1e6:.0f} '
+        'ms at most: let it ask sooner than its rows run out (minimum_period_s), or look for '
+        'stalls of its executor'
+    )
 
 
 def _mean_ms(times_ns: Sequence[int]) -> float:

@@ -21,7 +21,7 @@ _OF_A_ROBOT = (
 _OF_THE_FLEET = (
     'model', 'scheduling_policy', 'window_s', 'requests', 'responses', 'responses_hz',
     'goodput_hz', 'attainment', 'starved_share', 'slots_used', 'num_slots', 'waiting',
-    'occupancy', 'protected_requests', 'prediction_error_ms', 'max_robots',
+    'occupancy', 'protected_requests', 'prediction_error_ms', 'max_robots', 'text',
 )  # fmt: skip
 _TIMES = ('budget', 'minimum_period', 'latency_p50', 'latency_p99', 'network_p50')
 
@@ -42,6 +42,7 @@ def page_data(
     fleet |= {
         'epoch': str(status.epoch),  # larger than what a number of JavaScript holds exactly
         'state': status.state.name,
+        'level': status.level.name,
         'latency_p50_ms': _ms(status.latency_p50_ns),
         'latency_p99_ms': _ms(status.latency_p99_ns),
         'reasons': {reason.name: count for reason, count in status.reasons.most_common()},

@@ -4,7 +4,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from aiohttp import WSMessage, WSMsgType, web
 
@@ -34,6 +34,7 @@ class Connection:
         while there is no model
     :param epoch: returns the life of the engine
     :param max_bytes: of an observation [bytes]
+    :param patience_s: how long a robot may take nothing of what is sent [s]
     :param clock: the server's monotonic clock
     """
 
@@ -43,25 +44,32 @@ class Connection:
         make_session: Callable[[Callable[[], Answers]], RobotSession],
         epoch: Callable[[], int],
         max_bytes: int,
+        patience_s: float,
         clock: Clock,
     ) -> None:
         self._socket, self._make_session, self._epoch = socket, make_session, epoch
-        self._max_bytes, self._clock = max_bytes, clock
+        self._max_bytes, self._patience_s = max_bytes, patience_s
+        self._clock = clock
         self._inbox: asyncio.Queue[WSMessage] = asyncio.Queue(1)
         self._answers = Answers()
         self._session: RobotSession | None = None
         self._previous_ns: int | None = None
         self._rests = asyncio.Event()  # nobody waits for an answer
 
-    async def run(self) -> None:
-        """Serve until the robot leaves, or has sent what nothing can be made of."""
+    async def run(self) -> bool:
+        """
+        Serve until the robot leaves, or has sent what nothing can be made of.
+
+        :returns: whether it is worth a goodbye: not if it takes nothing any more
+        """
         tasks = [asyncio.ensure_future(work) for work in (self._read(), self._serve())]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
+            return True
         except (ConnectionError, asyncio.TimeoutError):
-            log.debug('a websocket robot is gone')
+            return False
         finally:
             for task in tasks:
                 task.cancel()
@@ -73,8 +81,8 @@ class Connection:
         """Close it, as soon as who waits has been told."""
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._rests.wait(), END_S)
-        with contextlib.suppress(ConnectionError, RuntimeError):
-            await self._socket.close(code=GOING)
+        with contextlib.suppress(ConnectionError, RuntimeError, asyncio.TimeoutError):
+            await asyncio.wait_for(self._socket.close(code=GOING), END_S)
 
     def _outlet(self) -> Answers:
         self._answers = Answers()
@@ -82,15 +90,15 @@ class Connection:
 
     async def ping(self) -> None:
         """Ask whether the robot is there; if it says so, its lease goes on."""
-        with contextlib.suppress(ConnectionError, RuntimeError):
-            await self._socket.ping()
+        with contextlib.suppress(ConnectionError, RuntimeError, asyncio.TimeoutError):
+            await asyncio.wait_for(self._socket.ping(), self._patience_s)
 
     async def _read(self) -> None:
         """Take in messages until the robot leaves; pings are answered whatever is computed."""
         while True:
             message = await self._socket.receive()
             if message.type is WSMsgType.PING:
-                await self._socket.pong(message.data)
+                await self._sent(self._socket.pong(message.data))
             elif message.type is WSMsgType.PONG:
                 self._renew()
             elif message.type in (WSMsgType.BINARY, WSMsgType.TEXT):
@@ -107,9 +115,8 @@ class Connection:
         self._session = session = await self._begin()
         with contextlib.suppress(Rejected):  # its first observation is told
             session.join()
-        await self._socket.send_bytes(
-            pack(metadata(session.contract, session.robot, self._epoch(), session.keys.wanted()))
-        )
+        told = metadata(session.contract, session.robot, self._epoch(), session.keys.wanted())
+        await self._sent(self._socket.send_bytes(pack(told)))
         goes_on = True
         while goes_on:
             self._rests.set()
@@ -150,7 +157,7 @@ class Connection:
         if answer.reason is not Reason.OK:
             text = f'{answer.reason.name}: {answer.detail}'
             return await self._refuse(text, stays=is_passing(answer.reason))
-        await self._socket.send_bytes(pack(chunk(answer, self._previous_ns)))
+        await self._sent(self._socket.send_bytes(pack(chunk(answer, self._previous_ns))))
         session.answered(answer)
         self._previous_ns = self._clock.now_ns() - arrival_ns
         return True
@@ -180,9 +187,13 @@ class Connection:
             )
         return observation
 
+    async def _sent(self, sending: Awaitable[None]) -> None:
+        """Wait until it is on its way; give up a robot that takes nothing any more."""
+        await asyncio.wait_for(sending, self._patience_s)
+
     async def _refuse(self, text: str, *, stays: bool = False, code: int = REFUSED) -> bool:
         """Send an error as openpi does, as text, and close unless the robot may ask again."""
-        await self._socket.send_str(text)
+        await self._sent(self._socket.send_str(text))
         if not stays:
             await self._socket.close(code=code, message=b'see the text before')
         return stays

@@ -10,9 +10,11 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable
+from typing import cast
 
 from aiohttp import web
 
+from xinfer_ros.core.callers import Callers, Listening
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.core.thread_name import start_thread
 from xinfer_ros.engine.answer_router import AnswerRouter
@@ -25,6 +27,7 @@ from xinfer_ros.openpi.settings import BACKLOG, DoorSettings
 
 CLOSE_S = 1.0
 JOIN_S = 10.0
+OTHERS = 16  # connections beside those of robots, such as who asks for its health
 PINGS_PER_LEASE = 3
 # a robot that has lost power says nothing; the kernel notices after this
 _KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 20), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
@@ -86,17 +89,23 @@ class WebsocketDoor:
         app.router.add_get('/healthz', self._health)
         app.router.add_get('/{path:.*}', self._connect)
         runner = web.AppRunner(
-            app, access_log=None, handle_signals=False, shutdown_timeout=CLOSE_S
-        )
+            app, access_log=None, handle_signals=False, shutdown_timeout=CLOSE_S,
+            keepalive_timeout=CLOSE_S,
+        )  # fmt: skip
+        most = self._settings.max_robots + OTHERS
+        callers = Callers(lambda: cast(Listening, runner.server), most, self._clock)
+        app.on_response_prepare.append(callers.heard)
         await runner.setup()
+        loop = asyncio.get_running_loop()
+        listening = await loop.create_server(callers, sock=self._listening, backlog=BACKLOG)
         try:
-            await web.SockSite(runner, self._listening, backlog=BACKLOG).start()
             interval_s = self._front_end.lease_ns / 1e9 / PINGS_PER_LEASE
             while not self._closing.is_set():
                 with contextlib.suppress(asyncio.TimeoutError):
                     await asyncio.wait_for(self._closing.wait(), interval_s)
                 await asyncio.gather(*(each.ping() for each in tuple(self._connections)))
         finally:
+            listening.close()
             await asyncio.gather(*(each.end() for each in tuple(self._connections)))
             await runner.cleanup()
 
@@ -129,11 +138,13 @@ class WebsocketDoor:
             lambda make_outlet: self._session(robot_id, make_outlet),
             lambda: self._front_end.status().epoch,
             self._settings.max_bytes,
+            self._front_end.lease_ns / 1e9,
             self._clock,
         )
         self._connections.add(connection)
         try:
-            await connection.run()
+            if not await connection.run() and request.transport is not None:
+                request.transport.abort()
         finally:
             self._connections.discard(connection)
         return response

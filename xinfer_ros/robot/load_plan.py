@@ -57,8 +57,15 @@ class LoadPlan:
             raise ConfigError('a load needs a robot, a budget for each, and an episode')
 
     def write(self, path: Path) -> None:
-        """Write it as JSON."""
-        path.write_text(json.dumps(asdict(self)))
+        """
+        Write it as JSON.
+
+        :raises ConfigError: if the file can't be written
+        """
+        try:
+            path.write_text(json.dumps(asdict(self)))
+        except OSError as error:
+            raise ConfigError(f'{path} cannot be written: {error.strerror}') from error
 
     @classmethod
     def read(cls, path: Path) -> 'LoadPlan':

@@ -49,6 +49,12 @@ class Monitor:
             return dict(self._reports)
 
     @property
+    def server_is_there(self) -> bool:
+        """Return whether a server has said anything."""
+        with self._lock:
+            return self._server is not None
+
+    @property
     def server_is_ready(self) -> bool:
         """Return whether the server's last word was READY."""
         with self._lock:

@@ -41,7 +41,7 @@ class RobotPort:
         space = robot.registration.namespace
         self._publisher = node.create_publisher(ActionChunk, f'{space}/action_chunk', qos.CHUNK)
         self._topic = f'{space}/observation'
-        reader = ObservationReader(lambda data: received(deserialize_message(data, Observation)))
+        reader = ObservationReader(read_by_rclpy)
         self._subscriptions = (
             node.create_subscription(
                 Observation,
@@ -82,6 +82,19 @@ class RobotPort:
             self._publisher = None
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
+
+
+def read_by_rclpy(data: bytes) -> Received:
+    """
+    Return the observation in a message of any layout.
+
+    :raises ValueError: if it can't be read
+    """
+    try:
+        message = deserialize_message(data, Observation)
+    except RuntimeError as error:  # of the middleware; it would end the node
+        raise ValueError(f'{len(data)} bytes are no observation') from error
+    return received(message)
 
 
 def mismatches(outlets: Iterable[Outlet]) -> list[qos.Mismatch]:

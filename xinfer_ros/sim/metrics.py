@@ -34,6 +34,7 @@ class RoundMetrics:
     :param mirror_error_steps: mean error of the server's mirrors of action queues, in robot time
     :param errors: requests without an answer, answered with a reason instead of rows, or with an
         answer that was another robot's; a simulated fleet has none
+    :param error_reasons: which errors, as ``EXPIRED 3, unanswered 1``
     """
 
     responses: int
@@ -57,6 +58,7 @@ class RoundMetrics:
     steps_per_device_s: float | None = None
     mirror_error_steps: float | None = None
     errors: int = 0
+    error_reasons: str = ''
 
 
 def jain(values: npt.NDArray[np.float64]) -> float:

@@ -6,12 +6,14 @@ What it does for a request is what the published loop does (openpi, ``websocket_
 unpack, call the model while everybody else waits, pack, send. Its model sleeps for X.
 """
 
+import contextlib
 import time
 from typing import Any
 
 import msgpack
 import numpy as np
 from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
 
 from xinfer_ros.core.clock import MonotonicClock
 from xinfer_ros.fleet.peers.peer_requests import MARK
@@ -33,14 +35,15 @@ class OpenpiLoop:
         self._actions = np.zeros((HORIZON, ACTION_DIM), np.float32)
 
     async def serve(self, connection: ServerConnection) -> None:
-        """Serve one robot until it leaves."""
-        await connection.send(pack({}))
-        async for message in connection:
-            observation = msgpack.unpackb(message, object_hook=_array)
-            began_ns = self._clock.now_ns()
-            answer = self._infer(observation)
-            answer['server_timing'] = {'infer_ms': (self._clock.now_ns() - began_ns) / 1e6}
-            await connection.send(pack(answer))
+        """Serve one robot until it leaves, with or without a goodbye."""
+        with contextlib.suppress(ConnectionClosed):
+            await connection.send(pack({}))
+            async for message in connection:
+                observation = msgpack.unpackb(message, object_hook=_array)
+                began_ns = self._clock.now_ns()
+                answer = self._infer(observation)
+                answer['server_timing'] = {'infer_ms': (self._clock.now_ns() - began_ns) / 1e6}
+                await connection.send(pack(answer))
 
     def _infer(self, observation: dict[str, Any]) -> dict[str, Any]:
         if self._model_s:

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Peers as systems of the benchmark: a server process, and what drives it."""
 
+import queue
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.fleet.bench_system import BenchFailedError, BenchSystem
 from xinfer_ros.fleet.peers.peer_server import PORT
 from xinfer_ros.robot.load_plan import Images
 
-END_S = 5.0
+START_S, END_S = 60.0, 5.0
 _PACKAGE = 'xinfer_ros.fleet.peers'
 _SERVERS = {'openpi': f'{_PACKAGE}.openpi_server', 'floor': f'{_PACKAGE}.floor_server'}
 
@@ -32,6 +35,8 @@ class PeerSystem:
         self._x_ms, self._shipped = x_ms, shipped
         self._process: subprocess.Popen[str] | None = None
         self._port = 0
+        self._ports: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        self._last = 'without a word'
 
     def start(self) -> None:
         """
@@ -47,14 +52,25 @@ class PeerSystem:
             text=True,
         )
         assert process.stdout is not None
-        last = 'without a word'
-        for line in process.stdout:
+        # read to its end: a process whose pipe is full stands still
+        threading.Thread(target=self._listen, args=(process.stdout,), daemon=True).start()
+        try:
+            port = self._ports.get(timeout=START_S)
+        except queue.Empty:
+            raise BenchFailedError(f'its server does not listen after {START_S:g} s') from None
+        if port is None:
+            raise BenchFailedError(f'its server did not start: {self._last}')
+        self._port = port
+
+    def _listen(self, stream: IO[str]) -> None:
+        for line in stream:
             word, _, port = line.strip().partition(' ')
             if word == PORT:
-                self._port = int(port)
-                return
-            last = line.strip()
-        raise BenchFailedError(f'its server did not start: {last}')
+                self._ports.put(int(port))
+            else:
+                self._last = line.strip()
+        self._ports.put(None)
+        stream.close()
 
     def pids(self) -> tuple[int, ...]:
         """Return its process."""
@@ -78,9 +94,8 @@ class PeerSystem:
         process, self._process = self._process, None
         if process is None:
             return
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                stream.close()
+        if process.stdin is not None:
+            process.stdin.close()
         try:
             process.wait(END_S)
         except subprocess.TimeoutExpired:
