@@ -236,7 +236,8 @@ def _is_in_time(figures: RobotFigures, limits: Thresholds) -> bool:
     late = sum(not given.on_time for given in served)
     trip_ms = _mean_ms([given.times.server_ns for given in served]) + _mean_ms(figures.network_ns)
     is_late = late >= max(limits.late_warn_share * len(served), 1)
-    return bool(served) and not is_late and trip_ms < figures.asked.budget_ns / 1e6
+    allowed_ns = min(figures.asked.budget_ns, figures.asked.minimum_period_ns)
+    return bool(served) and not is_late and trip_ms < allowed_ns / 1e6
 
 
 def _cause_of_its_own(figures: RobotFigures) -> str:
