@@ -173,7 +173,7 @@ def _starving(facts: RobotFacts, limits: Thresholds) -> Verdict | None:
         if _is_in_time(figures, limits)
         else _cause(figures, network=True)
     )
-    text = f'starving: {share:.0%} of its control ticks had no action; {why}'
+    text = f'starving: {100 * share:.0f} % of its control ticks had no action; {why}'
     return _graded(share, error_share, text)
 
 
@@ -185,7 +185,7 @@ def _late(facts: RobotFacts, limits: Thresholds) -> Verdict | None:
     warn_share, error_share = limits.late_warn_share, limits.late_error_share
     if not share or share < min(warn_share, error_share):
         return None
-    text = f'late: {share:.0%} of its answers; {_cause(facts.figures, network=False)}'
+    text = f'late: {100 * share:.0f} % of its answers; {_cause(facts.figures, network=False)}'
     return _graded(share, error_share, text)
 
 

@@ -103,7 +103,7 @@ def _lanes(status: FleetStatus) -> Text:
     for name, busy, waiting in zip(STAGES, status.occupancy, status.waiting, strict=True):
         text.append(f'{name} ')
         text.append(*_bar(busy, 'cyan'))
-        text.append(f' {busy:4.0%}, {waiting} wait   ')
+        text.append(f' {100 * busy:3.0f} %, {waiting} wait   ')
     return text.append(f'{status.protected_requests} protected', style='dim')
 
 
