@@ -26,13 +26,15 @@ ALLOWED = {
     'engine': {'sched', 'predict', 'models', 'core'},
     'episodes': {'core'},
     'physics': {'sim', 'robot', 'core'},
-    'fleet': {'sim', 'sched', 'predict', 'engine', 'robot', 'episodes', 'physics', 'core'},
+    'fleet': {
+        'sim', 'sched', 'predict', 'engine', 'robot', 'episodes', 'physics', 'brain', 'core',
+    },
     'brain': {'core'},
     'pool': {'engine', 'core'},
     'ros': {'core', 'predict', 'sched', 'robot', 'models', 'engine', 'episodes', 'brain', 'pool'},
-}
+}  # fmt: skip
 LEAVES = {'errors', 'config', 'setting'}
-GENERATED = {'msg', 'srv'}
+GENERATED = {'action', 'msg', 'srv'}
 ROS_PACKAGES = {'rclpy', 'launch', 'launch_ros', 'rosidl_runtime_py', 'builtin_interfaces'}
 BAG_PACKAGES = {'rosbags', 'mcap', 'pyarrow', 'rosbag2_py', 'h5py', 'av', 'zstandard', 'lz4'}
 PHYSICS_PACKAGES = {'mujoco', 'dm_control', 'gym_aloha'}

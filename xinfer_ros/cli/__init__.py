@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from xinfer_ros.cli import (
     ablate,
     audit,
+    brain,
     calibrate,
     compare,
     decision_cost,
@@ -84,6 +85,7 @@ def _parser() -> OneLineParser:
         decision_cost,
         modes,
         physical,
+        brain,
     ):
         group.add_commands(commands)
     return parser
