@@ -141,6 +141,7 @@ def test_few_hits_over_twenty_turns_warn() -> None:
     """BG-05: a hit ratio below 50 % over 20 turns warns, one above does not."""
     fleet = ByHand(EpisodeAdmission(Open(), None))
     fleet.arrive('a')
+    fleet.turn('a', 1000, 0)
     for _ in range(19):
         fleet.turn('a', 1000, 490)
     assert fleet.controller.state(0).warnings == ()
@@ -151,6 +152,16 @@ def test_few_hits_over_twenty_turns_warn() -> None:
     for _ in range(20):
         fleet.turn('a', 1000, 510)
     assert fleet.controller.state(0).warnings == ()
+
+
+def test_first_turns_of_a_cold_fleet_do_not_warn() -> None:
+    """Nothing can be cached of them; the turns that follow are what counts."""
+    fleet = ByHand(EpisodeAdmission(Open(), None))
+    for number in range(30):
+        fleet.arrive(f'e{number}')
+        fleet.turn(f'e{number}', 1000, 0)
+    state = fleet.controller.state(0)
+    assert (state.warnings, state.hit_ratio) == ((), None)
 
 
 def test_server_that_tells_no_cached_tokens_is_not_warned_of() -> None:

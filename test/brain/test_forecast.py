@@ -19,7 +19,23 @@ def taught(turns: int, growth: int, episodes: int = 30) -> Forecast:
 def test_growth_and_first_prompt_are_learned() -> None:
     forecast = taught(turns=12, growth=1_000)
     assert forecast.growth_tokens == pytest.approx(1_000, rel=0.2)
-    assert 10_000 < forecast.first_tokens < 16_000  # of 40, ten were typical ones
+    assert 10_000 < forecast.first_tokens < 12_000  # of 33, three were assumed ones
+
+
+def test_few_turns_outweigh_what_was_assumed() -> None:
+    forecast = Forecast(24.0, 28_000.0, 4_000.0, ahead=22)
+    for _ in range(9):
+        forecast.turn_ended(1, None, 1_000)
+        forecast.turn_ended(2, 1_000, 1_400)
+    assert forecast.first_tokens == pytest.approx(0.25 * 28_000 + 0.75 * 1_000)
+    assert forecast.growth_tokens == pytest.approx(0.25 * 4_000 + 0.75 * 400)
+
+
+def test_assumption_changes_only_what_was_not_learned_yet() -> None:
+    forecast = Forecast(24.0, 28_000.0, 4_000.0, ahead=22)
+    forecast.turn_ended(1, None, 28_000)
+    forecast.assume(500.0, 60.0)
+    assert (forecast.first_tokens, forecast.growth_tokens) == (28_000, 60)
 
 
 def test_episode_is_largest_just_before_it_ends() -> None:

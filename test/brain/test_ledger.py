@@ -19,6 +19,14 @@ def test_context_is_what_is_known_else_what_is_expected_in_whole_blocks() -> Non
     assert ledger.size(record('a'), first=1) == 48
 
 
+def test_told_place_is_free_when_its_episode_ends() -> None:
+    """BG-02: its end admits the next one at once."""
+    ledger = Ledger(16, linger_ns=10)
+    ledger.grown(record('a', hint=100), 100)
+    ledger.ended(record('a', hint=100), now_ns=5)
+    assert ledger.lingering(5) == 0
+
+
 def test_context_of_an_ended_episode_lingers() -> None:
     ledger = Ledger(16, linger_ns=10)
     ledger.grown(record('a'), 100)

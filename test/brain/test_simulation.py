@@ -96,9 +96,16 @@ def test_estimate_follows_a_capacity_that_drops() -> None:
     log = simulate(WorkingSet(), scenario, 7)
     true_tokens = ServerModel().attention_blocks(0.6) * 784
     estimates = [
-        sample.state.estimate_tokens or 0 for sample in log.samples if sample.at_ns > 340e9
+        sample.state.estimate_tokens or 0 for sample in log.samples if sample.at_ns > 390e9
     ]
     assert max(estimates) < 1.12 * true_tokens
+
+
+def test_rate_is_back_soon_after_a_loss_of_capacity() -> None:
+    """A first controller did 1.0 requests/s for five minutes; K = 13 holds 2.0."""
+    log = simulate(WorkingSet(), DISTURBANCES['capacity'], 13)
+    assert rate(log, 660, 720) > 1.5
+    assert rate(log, 720, 780) > 1.75
 
 
 def test_partial_hits_keep_the_beginning_of_a_lost_context() -> None:

@@ -60,10 +60,11 @@ class EpisodeAdmission:
         if record is None:
             return
         self._rule.turn_ended(record, usage, now_ns)
+        if usage is not None and record.turns:
+            self._hits.turn_ended(usage)
         record.running = False
         record.turns += 1
         if usage is not None:
-            self._hits.turn_ended(usage)
             record.tokens = usage.prompt_tokens + usage.output_tokens
         self._book.served(record)
         if record.standing is Standing.DRAINING:
@@ -123,29 +124,26 @@ class EpisodeAdmission:
     def _parks(self, now_ns: int) -> list[Decision]:
         parks: list[Decision] = []
         staying = [r for r in self._book.admitted if r.standing is Standing.ADMITTED]
-        draining = [r for r in self._book.admitted if r.standing is Standing.DRAINING]
-        while len(staying) > 1 and (reason := self._excess(staying, draining, now_ns)):
-            record = max(staying, key=lambda record: record.admission)  # the youngest
+        while len(staying) > 1 and (reason := self._excess(staying, now_ns)):
+            record = self._rule.parked_first(staying, now_ns)
             self._book.park(record)
             parks.append(
                 Decision(episode=record.arrival.episode, action=Action.PARK, reason=reason)
             )
             staying.remove(record)
-            if record.standing is Standing.DRAINING:
-                draining.append(record)
         return parks
 
-    def _excess(self, staying: list[Record], draining: list[Record], now_ns: int) -> str:
+    def _excess(self, staying: list[Record], now_ns: int) -> str:
         limit = self._guarded(now_ns)
         if limit is not None and len(staying) > limit:
             return f'requests preempt one another: {limit} episodes for 30 s'
-        return self._rule.why if self._rule.overshoots(staying, draining, now_ns) else ''
+        return self._rule.why if self._rule.overshoots(staying, now_ns) else ''
 
     def _admissions(self, now_ns: int) -> list[Decision]:
         admissions = []
         limit = self._guarded(now_ns)
         admitted = self._book.admitted
-        while (record := self._book.next()) is not None:
+        while (record := self._book.next(self._rule.order(now_ns))) is not None:
             if limit is not None and len(admitted) >= limit:
                 break
             if admitted and not self._rule.admits(admitted, record, now_ns):

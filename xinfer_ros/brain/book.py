@@ -2,6 +2,7 @@
 """The episodes that a controller knows, and the line of those that wait."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xinfer_ros.brain.controller import Arrival, Standing
@@ -107,8 +108,18 @@ class Book:
         if self._by_robot.get(robot, 0) > 1:
             self._next = None
 
-    def next(self) -> Record | None:
-        """Return who is admitted next, None if nobody waits."""
+    def next(self, order: Callable[[Record], int] | None = None) -> Record | None:
+        """
+        Return who is admitted next, None if nobody waits.
+
+        :param order: gives the class in line in place of parked, then new; least first
+        """
+        if order is not None:
+            return min(
+                self._waiting.values(),
+                key=lambda record: self._urgency(record, order(record)),
+                default=None,
+            )
         if self._next is None and self._waiting:
             self._next = min(self._waiting.values(), key=self._urgency)
         return self._next
@@ -150,7 +161,8 @@ class Book:
             return None
         return (now_ns - self._times[0]) // len(self._times)
 
-    def _urgency(self, record: Record) -> tuple[int, bool, float, int]:
+    def _urgency(self, record: Record, order: int | None = None) -> tuple[int, int, float, int]:
         arrival = record.arrival
-        is_new = record.standing is Standing.QUEUED
-        return -arrival.priority, is_new, self._shares.served(arrival.robot), record.number
+        if order is None:
+            order = int(record.standing is Standing.QUEUED)
+        return -arrival.priority, order, self._shares.served(arrival.robot), record.number

@@ -9,7 +9,7 @@ import numpy.typing as npt
 MOST_TURNS = 256
 PRIOR_WEIGHT = 2.0  # episodes that the assumed length counts for
 SHAPE, SCALE = 3.0, 1.12  # of lengths that are assumed (Weibull): most are near the typical one
-FIRST_WEIGHT, MEMORY = 10, 200  # turns for which what is typical counts; that are remembered
+FIRST_WEIGHT, MEMORY = 3, 200  # turns for which what is assumed counts; that are remembered
 
 
 class Survival:
@@ -72,6 +72,14 @@ class Forecast:
         self._ahead = ahead
         self._steps = np.arange(ahead + 1, dtype=np.float64)
         self._firsts = self._growths = FIRST_WEIGHT
+        self.turns_seen = 0
+
+    def assume(self, first_tokens: float, growth_tokens: float) -> None:
+        """Begin with these where nothing has been learned yet [tokens]."""
+        if self._firsts == FIRST_WEIGHT:
+            self.first_tokens = first_tokens
+        if self._growths == FIRST_WEIGHT:
+            self.growth_tokens = growth_tokens
 
     def turn_ended(self, number: int, before: int | None, tokens: int | None) -> None:
         """
@@ -82,6 +90,7 @@ class Forecast:
         :param tokens: the context now, None if unknown [tokens]
         """
         self._survival.turn_ended(number)
+        self.turns_seen += 1
         if tokens is None:
             return
         if before is None:

@@ -44,7 +44,7 @@ class PreemptionGuard:
 
 class HitWatch:
     """
-    Warns when prompts are hardly ever found in the cache.
+    Warns when prompts are hardly ever found in the cache; no first one of an episode can be.
 
     :param turns: over which the ratio is taken
     :param least: ratio below which it warns

@@ -45,8 +45,14 @@ class Ledger:
         return [self.size(record, first) for record in records]
 
     def ended(self, record: Record, now_ns: int) -> None:
-        """Take note that an episode is over; its context stays a while."""
+        """
+        Take note that an episode is over; its context stays a while.
+
+        One whose agent has told its length has had a place of just that size, which is free now.
+        """
         tokens = self._sizes.pop(record.arrival.episode, 0)
+        if record.arrival.context_hint:
+            return
         self._over.append((now_ns, tokens))
         self._over_tokens += tokens
 

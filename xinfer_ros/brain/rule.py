@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What differs between controllers: when one more episode may come, and when one has to go."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from xinfer_ros.brain.book import Record
@@ -35,10 +35,16 @@ class Rule(Protocol):
         """Return whether one more may come beside those that are admitted."""
         ...
 
-    def overshoots(
-        self, staying: Sequence[Record], draining: Sequence[Record], now_ns: int
-    ) -> bool:
-        """Return whether one of those that stay has to be parked, beside those that drain."""
+    def overshoots(self, staying: Sequence[Record], now_ns: int) -> bool:
+        """Return whether one of those that stay, the draining ones not among them, must go."""
+        ...
+
+    def parked_first(self, staying: Sequence[Record], now_ns: int) -> Record:
+        """Return which of those that stay is parked, if one has to be."""
+        ...
+
+    def order(self, now_ns: int) -> Callable[[Record], int] | None:
+        """Return the class in line of those that wait, least first; None for parked, then new."""
         ...
 
     def turn_started(self, record: Record, kept_share: float, now_ns: int) -> None:
@@ -68,11 +74,17 @@ class Indifferent:
     limit: int | None = None
     estimate_tokens: int | None = None
 
-    def overshoots(
-        self, staying: Sequence[Record], draining: Sequence[Record], now_ns: int
-    ) -> bool:
+    def overshoots(self, staying: Sequence[Record], now_ns: int) -> bool:
         """Return False: nobody is parked."""
         return False
+
+    def parked_first(self, staying: Sequence[Record], now_ns: int) -> Record:
+        """Return the youngest: its context costs least to compute again."""
+        return max(staying, key=lambda record: record.admission)
+
+    def order(self, now_ns: int) -> Callable[[Record], int] | None:
+        """Return None: those parked, then new ones."""
+        return None
 
     def turn_started(self, record: Record, kept_share: float, now_ns: int) -> None:
         """Ignore it."""

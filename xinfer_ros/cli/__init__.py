@@ -19,6 +19,7 @@ from xinfer_ros.cli import (
     models,
     modes,
     physical,
+    plan,
     settings,
     sim,
     tables,
@@ -86,6 +87,7 @@ def _parser() -> OneLineParser:
         modes,
         physical,
         brain,
+        plan,
     ):
         group.add_commands(commands)
     return parser

@@ -31,15 +31,34 @@ class WorkingSetConfig:
     )  # fmt: skip
     ahead_turns: int = setting(22, 'how far the forecast looks', unit='turns', low=0, high=100)
     linger_s: float = setting(
-        8.0, 'how long the context of an ended episode still counts', unit='s', low=0.0, high=600.0
-    )
+        8.0, 'how long the context of an ended episode still counts as cached, unless it had a '
+        'context_hint', unit='s', low=0.0, high=600.0,
+    )  # fmt: skip
+    settle_s: float = setting(
+        180.0, 'how long after a loss of capacity those come first whose contexts are cached',
+        unit='s', low=0.0, high=3600.0,
+    )  # fmt: skip
+    renew_s: float = setting(
+        20.0, 'time between two lost contexts that are computed again meanwhile', unit='s',
+        low=0.0, high=600.0,
+    )  # fmt: skip
     typical_turns: float = setting(
         24.0, 'length of an episode, until it is learned', unit='turns', low=1.0, high=1000.0
     )
     typical_prompt_tokens: float = setting(
-        28000.0, 'first prompt, until it is learned', unit='tokens', low=0.0, high=1e7
-    )
-    typical_growth_tokens: float = setting(
-        4000.0, 'what a turn adds to a context, until it is learned', unit='tokens',
-        low=0.0, high=1e6,
+        0.0, 'first prompt assumed until it is learned; 0: by prompt_share', unit='tokens',
+        low=0.0, high=1e7,
     )  # fmt: skip
+    typical_growth_tokens: float = setting(
+        0.0, 'what a turn adds to a context, assumed until it is learned; 0: by growth_share',
+        unit='tokens', low=0.0, high=1e6,
+    )  # fmt: skip
+    prompt_share: float = setting(
+        0.0083,
+        'first prompt assumed, as a share of what the cache is said to hold',
+        low=0.0,
+        high=1.0,
+    )
+    growth_share: float = setting(
+        0.0012, 'growth assumed, as a share of what the cache is said to hold', low=0.0, high=1.0
+    )

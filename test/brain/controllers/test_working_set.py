@@ -47,6 +47,42 @@ def test_contexts_count_in_whole_blocks() -> None:
     assert admitted(fleet) == 9  # of ten blocks, with the margin
 
 
+def test_place_of_an_episode_that_has_had_turns_is_free_at_once() -> None:
+    """BG-02: the end admits the next one, although the cache still holds its context."""
+    fleet = by_hand(200_000)
+    for number in range(7):
+        fleet.arrive(f'e{number}', hint=30_000)
+    for number in range(6):
+        fleet.turn(f'e{number}', 30_000, 0)
+    assert fleet.ended('e2') == [('e6', Action.ADMIT)]
+
+
+def test_context_of_an_ended_episode_counts_only_where_the_cache_is_full_of_it() -> None:
+    """It is the last that is evicted, so a newcomer pushes out contexts that are in use."""
+    for tokens, admits in ((30_000, []), (25_000, [('c', Action.ADMIT)])):
+        fleet = by_hand(100_000, typical_prompt_tokens=30_000.0, typical_growth_tokens=1.0)
+        for name, prompt in (('a', tokens), ('b', 40_000)):
+            fleet.arrive(name)
+            fleet.turn(name, prompt, 0)
+        assert fleet.arrive('c') == []
+        assert fleet.ended('a') == admits
+        fleet.now_ns += 8 * NS
+        fleet.decide()
+        assert admitted(fleet) == 2
+
+
+def test_cache_of_any_size_begins_with_a_few_episodes_and_learns_them_quickly() -> None:
+    """With assumed contexts of 28,000 tokens a cache of 51,200 admitted one of 24 for minutes."""
+    fleet = by_hand(51_200)
+    for number in range(24):
+        fleet.arrive(f'e{number}')
+    assert admitted(fleet) == 4
+    for prompt in (1_000, 1_400, 1_800):
+        for number in range(4):
+            fleet.turn(f'e{number}', prompt, prompt - 400)
+    assert 6 <= admitted(fleet) <= 12
+
+
 def test_growth_is_foreseen() -> None:
     few = by_hand(1_000_000, typical_growth_tokens=10_000.0)
     many = by_hand(1_000_000, typical_growth_tokens=100.0)
@@ -69,6 +105,27 @@ def test_youngest_is_parked_when_the_contexts_overshoot_and_comes_back() -> None
     fleet.ended('a')
     fleet.now_ns += 60 * NS
     assert ('c', Action.RESUME) in fleet.decide()
+
+
+def test_after_a_collapse_those_stay_that_were_used_last() -> None:
+    """The youngest goes first in quiet times; now the cache holds what was used last."""
+    fleet = by_hand(1_000_000, typical_prompt_tokens=20_000.0, typical_growth_tokens=1_000.0)
+    fleet_of_eight(fleet)
+    fleet.turn('a', 90_000, 90_000)
+    lose(fleet)
+    parked = [name for name, action in fleet.decide() if action is Action.PARK]
+    assert parked[:2] == ['b', 'c']
+    assert not {'a', 'h'} & set(parked)
+
+
+def test_prompts_longer_than_assumed_are_no_loss_of_capacity() -> None:
+    """On a real server the first seconds of a cold fleet cut the estimate to 60 %."""
+    fleet = by_hand(51_200)
+    for name in 'abcd':
+        fleet.arrive(name)
+        fleet.turn(name, 5_000, 0)
+    lose(fleet)
+    assert fleet.controller.state(fleet.now_ns).estimate_tokens == 51_200
 
 
 def test_last_episode_is_never_parked() -> None:
@@ -125,11 +182,27 @@ def test_ledger_goes_on_without_metrics_and_without_usage() -> None:
     assert admitted(fleet) == 1
 
 
-def test_counters_of_the_server_raise_the_alarm_before_a_call_ends() -> None:
-    fleet = by_hand(1_000_000, typical_prompt_tokens=20_000.0, typical_growth_tokens=1_000.0)
+def fleet_of_eight(fleet: ByHand) -> None:
+    """Let eight episodes have three turns each."""
     for name in 'abcdefgh':
         fleet.arrive(name)
         fleet.turn(name, 90_000, 0)
+    for name in 2 * 'abcdefgh':
+        fleet.turn(name, 90_000, 90_000)
+
+
+def lose(fleet: ByHand) -> None:
+    """Let the server's counters tell that nearly nothing is found any more."""
+    queries = hits = 10_000_000
+    for _ in range(8):
+        fleet.now_ns += NS
+        fleet.controller.metrics(Gauges(prefix_queries=queries, prefix_hits=hits), fleet.now_ns)
+        queries, hits = queries + 90_000, hits + 10_000
+
+
+def test_counters_of_the_server_raise_the_alarm_before_a_call_ends() -> None:
+    fleet = by_hand(1_000_000, typical_prompt_tokens=20_000.0, typical_growth_tokens=1_000.0)
+    fleet_of_eight(fleet)
     queries = hits = 10_000_000
     for _ in range(10):
         fleet.now_ns += NS

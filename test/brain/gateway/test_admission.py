@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Episodes in the gateway without any I/O: places, leases, turns, dead servers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from xinfer_ros.brain.admission import EpisodeAdmission
+from xinfer_ros.brain.book import Record
 from xinfer_ros.brain.controller import Controller, Gauges, Standing, TurnUsage
 from xinfer_ros.brain.controllers.static import Static
 from xinfer_ros.brain.gateway.admission import Admission
@@ -27,7 +28,7 @@ class Parker(Static):
 
     excess = False
 
-    def overshoots(self, admitted, candidate=None, now_ns: int = 0) -> bool:  # type: ignore[no-untyped-def, override]
+    def overshoots(self, staying: Sequence[Record], now_ns: int) -> bool:
         """Return whether it was told to, once."""
         excess, self.excess = self.excess, False
         return excess
@@ -184,9 +185,7 @@ def test_an_id_must_fit_into_a_url(name: str) -> None:
 
 def test_a_200k_cache_holds_six_episodes_of_30k_whatever_its_gauge_says() -> None:
     """BG-02: idle contexts look free; the end of one admits the seventh in that very moment."""
-    config = BrainConfig(
-        cache_tokens=200_000, block_tokens=16, controller_settings=('linger_s=0',)
-    )
+    config = BrainConfig(cache_tokens=200_000, block_tokens=16)
     admission = _admission(make_controller(config))
     gauges = Gauges(capacity_tokens=200_000, block_tokens=16, usage=0.05, running=0, waiting=0)
     admission.metrics('s0', gauges, 0)

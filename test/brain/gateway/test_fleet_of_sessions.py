@@ -12,15 +12,11 @@ from .virtual_time import VirtualLoop, run_virtually
 ROBOTS, SECONDS = 24, 120.0
 BAR_RPS, BAR_HITS = 1.8, 0.95
 COSTS = ScriptedCosts(step_s=0.02, prefill_s=4e-4)  # 51,200 tokens
-# contexts are a twentieth of those that it expects until it has learned them
-SHORT = ('typical_prompt_tokens=1000', 'typical_growth_tokens=400', 'typical_turns=12')
 
 
 def _turns(controller: str) -> Turns:
     async def work(loop: VirtualLoop) -> Turns:
-        async with Bench(
-            loop, controller=controller, costs=(COSTS,), controller_settings=SHORT
-        ) as bench:
+        async with Bench(loop, controller=controller, costs=(COSTS,)) as bench:
             return await run_sessions(bench, ROBOTS, SECONDS, Growth())
 
     return run_virtually(work)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The default: as many episodes as have their contexts in the cache, by its measured capacity."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xinfer_ros.brain.book import Record
@@ -11,10 +12,12 @@ from xinfer_ros.brain.forecast import Forecast
 from xinfer_ros.brain.ledger import Ledger
 from xinfer_ros.brain.loss_watch import LossWatch
 from xinfer_ros.brain.recency import RecencyStack
+from xinfer_ros.brain.renewal import Renewal
 from xinfer_ros.config.working_set import WorkingSetConfig
 
 NS = 1_000_000_000
-COLLAPSE_NS = 45 * NS  # turns that were under way when the cache became smaller
+FIRST_EPISODES, FIRST_TURNS = 4, 8  # so many begin, until so many turns have shown how they grow
+KNOWN_TURNS = 24  # before so many have ended, nobody knows what prompts cost that are not lost
 LEAST_KEPT = 0.9  # of a prompt's beginning, for its cached tokens to prove anything
 
 
@@ -52,13 +55,12 @@ class WorkingSet:
         self._bracket = CapacityBracket(float(capacity_tokens or s.start_tokens))
         self._is_told = capacity_tokens > 0
         self._ledger = Ledger(16, round(s.linger_s * NS))
-        self._forecast = Forecast(
-            s.typical_turns, s.typical_prompt_tokens, s.typical_growth_tokens, s.ahead_turns
-        )
+        self._forecast = Forecast(s.typical_turns, 0.0, 0.0, s.ahead_turns)
+        self._assume(capacity_tokens or s.start_tokens / s.start_share)
         self._losses = LossWatch()
         self._touched_ns: dict[str, int] = {}
         self._shrunk_ns = -1
-        self._collapsed_until_ns = 0
+        self._renewal = Renewal(round(s.settle_s * NS), round(s.renew_s * NS))
         self._calls: dict[str, _Call] = {}
         self._shared = 0
         self._has_shared = False
@@ -81,38 +83,67 @@ class WorkingSet:
 
         Those whose agents have said how long they get need no margin for a forecast.
         """
+        if self._renewal.bars(admitted, candidate, self._is_lost, now_ns):
+            return False
         records = [*admitted, candidate]
         sizes = self._ledger.sizes(records, self._forecast.first_tokens)
         grown = [(size, r.turns) for size, r in zip(sizes, records, strict=True) if not _hint(r)]
-        told = sum(max(_hint(r), size) for size, r in zip(sizes, records, strict=True) if _hint(r))
-        room = (
-            self._bracket.guess - told / self._settings.park_share
-        ) * self._settings.admit_share
-        room -= self._ledger.lingering(now_ns)
-        if sum(size for size, _ in grown) > room:
+        if self._is_learning and len(grown) > FIRST_EPISODES:
+            self._load, self._verb = float(sum(sizes)), 'have not shown yet how they grow:'
             return False
+        told = sum(max(_hint(r), size) for size, r in zip(sizes, records, strict=True) if _hint(r))
+        room = self._bracket.guess - told / self._settings.park_share
+        now = sum(size for size, _ in grown)
+        if now + self._ledger.lingering(now_ns) > room:
+            self._load, self._verb = told + now, 'come to'
+            return False
+        room *= self._settings.admit_share
         load = self._forecast.peak(grown, self._settings.deviations)
         self._load, self._verb = told + load, 'will come to'
         return load <= room
 
-    def overshoots(
-        self, staying: Sequence[Record], draining: Sequence[Record], now_ns: int
-    ) -> bool:
-        """
-        Return whether the contexts do not fit, once each has had the turn that it is at.
-
-        After a collapse turns take long, and those that drain stay in the cache for as long.
-        """
+    def overshoots(self, staying: Sequence[Record], now_ns: int) -> bool:
+        """Return whether the contexts do not fit, once each has had the turn that it is at."""
         forecast = self._forecast
-        records = [*staying, *draining] if now_ns < self._collapsed_until_ns else staying
-        self._load = sum(self._ledger.sizes(records, forecast.first_tokens))
-        self._load += len(records) * forecast.growth_tokens + self._ledger.lingering(now_ns)
+        self._load = sum(self._ledger.sizes(staying, forecast.first_tokens))
+        self._load += len(staying) * forecast.growth_tokens + self._ledger.lingering(now_ns)
         self._verb = 'come to'
         return self._load > self._settings.park_share * self._bracket.guess
+
+    def parked_first(self, staying: Sequence[Record], now_ns: int) -> Record:
+        """
+        Return the youngest; after a collapse the one whose context is lost first.
+
+        What the cache holds is what was used last. Calls under way are computed in any case: so
+        those go that are between two turns, then those whose calls began first.
+        """
+        if self._renewal.is_on(now_ns):
+            return min(staying, key=self._last_use)
+        return max(staying, key=lambda record: record.admission)
+
+    def order(self, now_ns: int) -> Callable[[Record], int] | None:
+        """Return the order after a collapse: contexts that are cached first."""
+        return self._renewal.order(self._is_lost, now_ns)
+
+    def _last_use(self, record: Record) -> tuple[bool, int]:
+        name = record.arrival.episode
+        call = self._calls.get(name)
+        return call is not None, call.at_ns if call else self._touched_ns.get(name, -1)
+
+    def _is_lost(self, record: Record) -> bool:
+        """Return whether an episode's context is probably not cached any more."""
+        name = record.arrival.episode
+        call = self._calls.get(name)
+        if call is not None and call.answered:
+            return False
+        distance = self._stack.distance(name)
+        return distance is not None and distance > self._bracket.guess
 
     def turn_started(self, record: Record, kept_share: float, now_ns: int) -> None:
         """Measure the distance of the call's context, as far as it is known now."""
         distance = self._stack.distance(record.arrival.episode)
+        if self._is_lost(record):
+            self._renewal.renewed(now_ns)
         self._calls[record.arrival.episode] = _Call(now_ns, kept_share, distance)
         self._losses.expect(self._lost(record, kept_share, distance), now_ns)
 
@@ -158,14 +189,30 @@ class WorkingSet:
         if not self._is_told and gauges is not None and gauges.capacity_tokens:
             self._is_told = True
             guess = self._settings.start_share * gauges.capacity_tokens
+            self._assume(gauges.capacity_tokens)
             self._bracket = CapacityBracket(guess, float(gauges.capacity_tokens))
         growth = self._forecast.growth_tokens
         typical = self._forecast.first_tokens + 10 * growth
+        if self._forecast.turns_seen < KNOWN_TURNS:
+            typical = math.inf
         if self._losses.alarms(gauges, typical, growth, now_ns):
             self._shrunk_ns = now_ns
-            self._collapsed_until_ns = now_ns + COLLAPSE_NS
+            self._renewal.begin(now_ns)
             self._bracket.shrink(now_ns)
         self._bracket.tick(now_ns)
+
+    @property
+    def _is_learning(self) -> bool:
+        """Return whether nothing says yet how long contexts are."""
+        return self._forecast.turns_seen < FIRST_TURNS and not self._settings.typical_growth_tokens
+
+    def _assume(self, capacity_tokens: float) -> None:
+        """Expect contexts by the size of the cache, until they are learned."""
+        s = self._settings
+        self._forecast.assume(
+            s.typical_prompt_tokens or s.prompt_share * capacity_tokens,
+            s.typical_growth_tokens or s.growth_share * capacity_tokens,
+        )
 
     def _lost(self, record: Record, kept_share: float, distance: int | None) -> float:
         """Return how much of an episode's context is probably not cached any more [tokens]."""
