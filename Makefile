@@ -13,7 +13,7 @@ PIP   := $(BIN)/python -m pip --disable-pip-version-check
 ROS   := $(strip $(ROS))
 WHEELS := requirements/torch.txt requirements/runtime.txt requirements/dev.txt \
           requirements/ros-$(ROS).txt requirements/ros-$(ROS)-build.txt
-BUILT_FROM := package.xml CMakeLists.txt setup.py pyproject.toml $(wildcard cmake/* src/* msg/* srv/* launch/* \
+BUILT_FROM := package.xml CMakeLists.txt setup.py pyproject.toml $(wildcard cmake/* src/* action/* msg/* srv/* launch/* \
               config/* web/* episodes/*/metadata.yaml)
 
 # Nothing that is started from here talks to another machine
@@ -56,5 +56,5 @@ check: setup  ## lint, formatting and types
 	@$(BIN)/mypy
 
 clean:  ## remove the venv and everything generated
-	rm -rf $(VENV) build install log xinfer_ros/msg xinfer_ros/srv xinfer_ros/*.so *.egg-info .pytest_cache \
+	rm -rf $(VENV) build install log xinfer_ros/action xinfer_ros/msg xinfer_ros/srv xinfer_ros/*.so *.egg-info .pytest_cache \
 	  .mypy_cache .ruff_cache .hypothesis

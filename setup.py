@@ -23,7 +23,7 @@ from distutils.command.install_data import install_data  # isort: skip  (setupto
 HERE = Path(__file__).resolve().parent
 NAME = 'xinfer_ros'
 SITE = f'lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages'
-GENERATED = ('msg', 'srv')
+GENERATED = ('action', 'msg', 'srv')
 
 # Wheels that suit the interfaces built: the C ABI of messages differs between ROS distributions.
 RUNTIME_WHEELS = {
@@ -31,6 +31,7 @@ RUNTIME_WHEELS = {
     '1.6': ('ros-rclpy~=7.1', 'ros-rmw-fastrtps-cpp~=8.4', 'ros-rosidl-default-runtime~=1.6.0'),
 }
 MESSAGE_WHEELS = (
+    'ros-action-msgs',
     'ros-builtin-interfaces',
     'ros-diagnostic-msgs',
     'ros-lifecycle-msgs',

@@ -30,7 +30,7 @@ ALLOWED = {
     'physics': {'sim', 'robot', 'core'},
     'fleet': {
         'sim', 'sched', 'predict', 'engine', 'observe', 'openpi', 'robot', 'episodes', 'physics',
-        'core',
+        'brain', 'core',
     },
     'brain': {'core'},
     'pool': {'engine', 'core'},
@@ -40,7 +40,7 @@ ALLOWED = {
     },
 }  # fmt: skip
 LEAVES = {'errors', 'config', 'setting'}
-GENERATED = {'msg', 'srv'}
+GENERATED = {'action', 'msg', 'srv'}
 ROS_PACKAGES = {'rclpy', 'launch', 'launch_ros', 'rosidl_runtime_py', 'builtin_interfaces'}
 BAG_PACKAGES = {'rosbags', 'mcap', 'pyarrow', 'rosbag2_py', 'h5py', 'av', 'zstandard', 'lz4'}
 PHYSICS_PACKAGES = {'mujoco', 'dm_control', 'gym_aloha'}

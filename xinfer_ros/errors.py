@@ -54,6 +54,12 @@ class Reason(IntEnum):
     WRONG_EPISODE = 65
     WRONG_EPOCH = 66
     REJECTED_LIMITS = 67
+    # The brain tier: episodes of LLM agents
+    BRAIN_UNAVAILABLE = 80
+    NOT_ADMITTED = 81
+    UNKNOWN_EPISODE = 82
+    REJECTED_EPISODE = 83
+    LEASE_EXPIRED = 84
     # A code that this version does not know
     UNKNOWN_REASON = 99
 

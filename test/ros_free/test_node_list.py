@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xinfer_ros.errors import ConfigError
-from xinfer_ros.ros.node_list import FleetPlan, NodeSpec, fleet_nodes, robot_ids
+from xinfer_ros.ros.node_list import FleetPlan, NodeSpec, brain_node, fleet_nodes, robot_ids
 
 CONFIG = Path(__file__).parents[2] / 'config'
 SHIPPED = tuple(CONFIG / name for name in ('server.yaml', 'executor.yaml', 'fleet.yaml'))
@@ -132,3 +132,13 @@ def test_fleet_without_robots_or_bags_is_refused(changes: dict) -> None:
 def test_fleet_of_128_robots_fits_what_fast_dds_sees_of_a_host() -> None:
     """The docstring of FleetPlan: Fast DDS sees at most 32 processes a host."""
     assert len(_nodes(128, robots_per_process=5)) <= 32
+
+
+def test_the_brain_node_takes_its_shipped_file_and_refuses_a_wrong_setting() -> None:
+    spec = brain_node([CONFIG / 'brain.yaml'], {'controller': 'static'})
+    assert (spec.namespace, spec.name, spec.executable) == ('/fleet', 'xinfer_brain', 'brain')
+    assert not spec.lifecycle
+    with pytest.raises(ConfigError, match='did you mean static'):
+        brain_node([], {'controller': 'statik'})
+    with pytest.raises(ConfigError, match='is for no node started here'):
+        brain_node([CONFIG / 'server.yaml'], {})

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xinfer_ros.config import ExecutorConfig, ReplayConfig, ServerConfig
+from xinfer_ros.config import BrainConfig, ExecutorConfig, ReplayConfig, ServerConfig
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.ros.params_file import (
     Section,
@@ -18,7 +18,7 @@ from xinfer_ros.ros.params_file import (
     sections,
 )
 
-SERVER = '/fleet/xinfer_server'
+SERVER, BRAIN = '/fleet/xinfer_server', '/fleet/xinfer_brain'
 SHIPPED = Path(__file__).parents[2] / 'config'
 COMMON = """
 /**/executor:
@@ -331,11 +331,14 @@ def test_node_gets_the_files_that_are_for_it(write) -> None:
 def test_shipped_files_are_good() -> None:
     others = ('robot_', 'prometheus_')  # for one robot's file, and for somebody else's program
     files = [path for path in sorted(SHIPPED.glob('*.yaml')) if not path.name.startswith(others)]
-    nodes = [SERVER, '/r0/executor', '/r0/replay']
-    assert [path.name for path in files] == ['executor.yaml', 'fleet.yaml', 'server.yaml']
+    nodes = [SERVER, '/r0/executor', '/r0/replay', BRAIN]
+    assert [path.name for path in files] == [
+        'brain.yaml', 'executor.yaml', 'fleet.yaml', 'server.yaml',
+    ]  # fmt: skip
     for path in files:
         check_sections(path, nodes)
-    for kind, node in zip((ServerConfig, ExecutorConfig, ReplayConfig), nodes, strict=True):
+    kinds = (ServerConfig, ExecutorConfig, ReplayConfig, BrainConfig)
+    for kind, node in zip(kinds, nodes, strict=True):
         assert isinstance(resolve(kind, node, files, {}), kind)
     assert files_for(SERVER, files)
     assert files_for('/r0/executor', files)

@@ -10,6 +10,7 @@ from xinfer_ros.cli import (
     ablate,
     audit,
     bench,
+    brain,
     calibrate,
     compare,
     decision_cost,
@@ -20,6 +21,7 @@ from xinfer_ros.cli import (
     models,
     modes,
     physical,
+    plan,
     replay_decisions,
     settings,
     sim,
@@ -94,6 +96,8 @@ def _parser() -> OneLineParser:
         decision_cost,
         modes,
         physical,
+        brain,
+        plan,
     ):
         group.add_commands(commands)
     return parser

@@ -10,12 +10,19 @@ from rich.table import Table
 
 from xinfer_ros.cli.arguments import Commands
 from xinfer_ros.cli.console import output_console
-from xinfer_ros.config import ExecutorConfig, ReplayConfig, ServerConfig
+from xinfer_ros.config import BrainConfig, ExecutorConfig, ReplayConfig, ServerConfig
+from xinfer_ros.config.working_set import WorkingSetConfig
 from xinfer_ros.predict.calibration import load_calibration
 from xinfer_ros.sched.settings import POLICIES
 from xinfer_ros.setting import describe
 
-NODES = {'server': ServerConfig, 'executor': ExecutorConfig, 'replay': ReplayConfig}
+NODES = {
+    'server': ServerConfig,
+    'executor': ExecutorConfig,
+    'replay': ReplayConfig,
+    'brain': BrainConfig,
+}
+CONTROLLERS = {'working_set': WorkingSetConfig}  # of the brain node
 DEVICE = 'paper'  # whose defaults are shown: some of them depend on the device
 _PARAMETER = re.compile(r':param (\w+): (.*?)(?=\n:|\n\n|\Z)', re.DOTALL)
 
@@ -26,19 +33,24 @@ def add_commands(commands: Commands) -> None:
         'settings',
         help='show every setting of a node, or of a scheduling policy',
         description='Shows every setting of a node with default, bounds and meaning, or those of '
-        'a scheduling policy, which a server takes in policy_settings.',
+        'a scheduling policy, which a server takes in policy_settings, or of a controller, which '
+        'the brain node takes in controller_settings.',
         epilog='examples: xinfer settings server; xinfer settings foresight',
     )
-    settings.add_argument('of', choices=(*NODES, *POLICIES), metavar='NODE|POLICY',
-                          help=', '.join((*NODES, *POLICIES)))  # fmt: skip
+    known = (*NODES, *CONTROLLERS, *POLICIES)
+    settings.add_argument(
+        'of', choices=known, metavar='NODE|CONTROLLER|POLICY', help=', '.join(known)
+    )
     settings.set_defaults(run=_settings)
 
 
 def _settings(arguments: argparse.Namespace) -> int:
-    if arguments.of in NODES:
-        title = f'Settings of the {arguments.of} node'
+    described = NODES | CONTROLLERS
+    if arguments.of in described:
+        kind = 'node' if arguments.of in NODES else 'controller'
+        title = f'Settings of the {arguments.of} {kind}'
         table = _table(title, 'key', 'default', 'allowed', 'meaning')
-        for row in describe(NODES[arguments.of]):
+        for row in describe(described[arguments.of]):
             table.add_row(*row)
     else:
         title = f'Settings of the scheduling policy {arguments.of}, on the device {DEVICE}'

@@ -46,9 +46,7 @@ class ExecutorConfig:
         (), 'topic of each camera; empty: <name>/image_raw/compressed or <name>/image_raw'
     )
     camera_transport: str = setting(
-        'compressed',
-        'CompressedImage or Image on the camera topics',
-        choices=('compressed', 'raw'),
+        'compressed', 'CompressedImage or Image on camera topics', choices=('compressed', 'raw')
     )
     joint_state_topic: str = setting('joint_states', 'sensor_msgs/JointState of the robot')
     sensor_timeout_s: float = setting(
@@ -66,10 +64,9 @@ class ExecutorConfig:
         (), 'joints of each command topic, separated by blanks; empty: all, on a single topic'
     )
     command_types: tuple[str, ...] = setting(
-        ('joint_trajectory',),
-        'message of each command topic, or one for all: joint_trajectory (controller of that '
-        'name), float64_multi_array (forward command controller), joint_state',
-    )
+        ('joint_trajectory',), 'message of each command topic, or one for all: joint_trajectory '
+        '(controller of that name), float64_multi_array (forward command controller), joint_state',
+    )  # fmt: skip
     command_interface: str = setting('position', 'what rows are', choices=('position', 'velocity'))
     hold: str = setting(
         'auto', 'what is commanded while there is no row, and at the end; auto: last_position, or '
@@ -81,6 +78,10 @@ class ExecutorConfig:
     )
     safe_pose_speed: float = setting(
         0.25, 'fastest joint on the way to the safe pose', unit='rad/s', low=0.001, high=10.0
+    )
+
+    brain_wait: str = setting(
+        'keep', 'while its LLM brain waits: keep its task, or hold', choices=('keep', 'hold')
     )
 
     # limits: a chunk that breaks one is refused whole
@@ -132,9 +133,7 @@ class ExecutorConfig:
     commitment_margin_steps: int = setting(
         1, 'rows that a measured d is longer than the responses', unit='steps', low=0, high=100
     )
-    min_commitment_steps: int = setting(
-        1, 'least d, if it is measured', unit='steps', low=0, high=1000
-    )
+    min_commitment_steps: int = setting(1, 'least measured d', unit='steps', low=0, high=1000)
     max_commitment_steps: int = setting(
         1000, 'largest d, if it is measured; stronger than the least', unit='steps',
         low=0, high=1000,

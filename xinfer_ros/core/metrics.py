@@ -124,6 +124,7 @@ class RobotReport:
     handoff_jump_max: float = 0.0
     motion: float = 0.0
     hold: str = ''
+    brain: str = ''
     latency_p50_ns: int = 0
     latency_p99_ns: int = 0
     network_p50_ns: int = 0

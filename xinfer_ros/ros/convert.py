@@ -244,7 +244,7 @@ _REPORT_FIELDS = (
     'latency_p50_ns', 'latency_p99_ns', 'degraded_chunks', 'handoff_violations',
     'overfrozen_steps', 'commitment_steps', 'execution_mode', 'minimum_period_ns', 'budget_ns',
     'budget_reason', 'superseded', 'trigger_misses', 'overruns', 'skipped_steps', 'handoff_jump',
-    'handoff_jump_max', 'motion', 'hold', 'network_p50_ns', 'network_p99_ns',
+    'handoff_jump_max', 'motion', 'hold', 'brain', 'network_p50_ns', 'network_p99_ns',
 )  # fmt: skip
 
 

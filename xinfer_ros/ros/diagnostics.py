@@ -111,6 +111,7 @@ def executor_diagnostics(
     values = {
         'phase': report.phase.name,
         'hold': report.hold,
+        'brain': report.brain,
         'budget_ms': f'{report.budget_ns / 1e6:g}',
         'budget_reason': report.budget_reason,
         'network_p50_ms': f'{report.network_p50_ns / 1e6:.1f}',
@@ -121,3 +122,23 @@ def executor_diagnostics(
     }
     status = _status(LEVELS[verdict.level], f'{name}: executor', verdict.text, values)
     return _array(node, [status, *mismatch_statuses(name, mismatched)])
+
+
+def brain_diagnostics(node: Any, status: Mapping[str, Any]) -> DiagnosticArray:
+    """
+    Return how each LLM server and its episodes fare.
+
+    :param status: as in ``/status.json`` of the gateway
+    """
+    name = node.get_fully_qualified_name()
+    statuses = []
+    for upstream in status['upstreams']:
+        warnings = upstream['warnings']
+        if upstream['state'] != 'UP':
+            level, text = ERROR, f'BRAIN_UNAVAILABLE: {upstream["detail"]}'
+        else:
+            level, text = (WARN, warnings[0]) if warnings else (OK, 'gets on')
+        kept = ('controller', 'admitted', 'parked', 'queued', 'held_tokens', 'estimate_tokens')
+        values = {key: upstream[key] for key in (*kept, 'hit_ratio', 'metrics')}
+        statuses.append(_status(level, f'{name}: {upstream["name"]}', text, values))
+    return _array(node, statuses)

@@ -14,6 +14,7 @@ from xinfer_ros.robot.control_loop import TickRate
 from xinfer_ros.robot.executor_settings import ExecutorSettings
 from xinfer_ros.robot.hold import Hold
 from xinfer_ros.robot.watchdog import ChunkWatchdog
+from xinfer_ros.ros.brain_watch import BrainWatch
 from xinfer_ros.ros.command import CommandPublisher
 from xinfer_ros.ros.entities import Entities
 from xinfer_ros.ros.executor_reporter import ExecutorReporter
@@ -62,7 +63,10 @@ class ExecutorBody:
             self._command = CommandPublisher(entities, config)
             registrar = Registrar(entities, config, robot_id, instance, clock)
             self._link = ServerLink(entities, config, registrar, clock, self._chunk_accepted)
-            self._reporter = ExecutorReporter(entities, clock, self._link, self._sensors)
+            self._brain = BrainWatch(entities, config, clock)
+            self._reporter = ExecutorReporter(
+                entities, clock, self._link, self._sensors, self._brain
+            )
             self._executor: ChunkExecutor | None = None
             self._source: CommandSource | None = None
             self._is_active = self._episode_begins = False
@@ -129,9 +133,11 @@ class ExecutorBody:
         if self._task.take_change():
             executor.supersede()
         trouble = self._sensors.trouble(executor.joint_names, now_ns)
-        self._command.publish(source.tick(now_ns, missed, trouble))
+        waits = self._brain.trouble(now_ns)
+        self._command.publish(source.tick(now_ns, missed, trouble or waits))
         self._link.keep_registered(now_ns)
-        self._ask(executor, now_ns if self._time.is_simulated else self._rate.instant_ns)
+        if not waits:  # else nobody would play the rows
+            self._ask(executor, now_ns if self._time.is_simulated else self._rate.instant_ns)
 
     def _look_for_joints(self) -> None:
         self._reporter.notice = self._description.waits() or 'waiting for the first joint state'

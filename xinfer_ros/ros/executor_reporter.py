@@ -12,6 +12,7 @@ from xinfer_ros.robot.chunk_executor import ChunkExecutor
 from xinfer_ros.robot.command_source import CommandSource
 from xinfer_ros.robot.health import Health
 from xinfer_ros.ros import convert, qos
+from xinfer_ros.ros.brain_watch import BrainWatch
 from xinfer_ros.ros.diagnostics import executor_diagnostics
 from xinfer_ros.ros.entities import Entities
 from xinfer_ros.ros.sensors import Sensors
@@ -32,13 +33,19 @@ class ExecutorReporter:
     :param clock: the steady clock
     :param link: to the server
     :param sensors: of the robot
+    :param brain: what is seen of its LLM brain
     """
 
     def __init__(
-        self, entities: Entities, clock: Clock, link: ServerLink, sensors: Sensors
+        self,
+        entities: Entities,
+        clock: Clock,
+        link: ServerLink,
+        sensors: Sensors,
+        brain: BrainWatch,
     ) -> None:
         self._node, self._clock = entities.node, clock
-        self._link, self._sensors = link, sensors
+        self._link, self._sensors, self._brain = link, sensors, brain
         self._states = entities.create_publisher(ExecutorState, 'executor_state', qos.CHUNK)
         self._diagnostics = entities.create_publisher(DiagnosticArray, '/diagnostics', 10)
         self._health, self._repeats = Health(), RepeatLimit()
@@ -78,6 +85,7 @@ class ExecutorReporter:
         refusal, report = '', RobotReport()
         if executor is not None and source is not None:
             report, refusal = source.report(), executor.last_refusal
+            report.brain = self._brain.word(self._clock.now_ns())
             self._states.publish(convert.from_report(report))
         if self._reports % DIAGNOSE_REPORTS == 0 or self._stalled_ns:
             self._diagnose(report, refusal)

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from xinfer_ros.config import ExecutorConfig, ReplayConfig, ServerConfig
+from xinfer_ros.config import BrainConfig, ExecutorConfig, ReplayConfig, ServerConfig
 from xinfer_ros.engine.settings import EngineSettings
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.ros.params_file import check_sections, files_for, resolve
 
 SERVER_NAME, SERVER_NAMESPACE = 'xinfer_server', '/fleet'
+BRAIN_NAME = 'xinfer_brain'
 CONFIG_FILES = ('server.yaml', 'executor.yaml', 'fleet.yaml')
 DEFAULT_ROBOTS = 4
 DEFAULT_SEED = 1
@@ -185,6 +186,28 @@ def executor_node(
         files=tuple(files),
         parameters=dict(parameters),
         lifecycle=True,
+    )
+
+
+def brain_node(files: Sequence[Path], parameters: Mapping[str, object]) -> NodeSpec:
+    """
+    Return the process of the brain node, for brain.launch.py and for bringups of your own.
+
+    :param files: parameter files; the last one wins
+    :param parameters: parameter values, stronger than the files
+    :raises ConfigError: if a setting is wrong or a file has nothing for it
+    """
+    name = f'{SERVER_NAMESPACE}/{BRAIN_NAME}'
+    for path in files:
+        check_sections(path, [name])
+    resolve(BrainConfig, name, files, parameters)
+    return NodeSpec(
+        executable='brain',
+        name=BRAIN_NAME,
+        namespace=SERVER_NAMESPACE,
+        files=tuple(files),
+        parameters=dict(parameters),
+        respawn=True,
     )
 
 
