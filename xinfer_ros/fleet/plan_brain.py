@@ -48,7 +48,8 @@ class BrainTier:
     as it is: the mean, over many sets, of the number that fits.
 
     Source: ``brain.controllers.working_set``, whose rule and forecast these are. The context of an
-    episode that has just ended is not counted: it delays the next one by ``linger_s``.
+    episode that has just ended is not counted: without a ``context_hint`` it may delay the next
+    one by ``linger_s``.
 
     :param brain: server, episodes and controller
     :param episodes: how many are drawn
