@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Raw pictures on the way."""
 
+import fcntl
 import xml.etree.ElementTree as ElementTree
 from array import array
 from pathlib import Path
@@ -15,6 +16,7 @@ from xinfer_ros.ros.large_messages import (
     SizeWarning,
     make_room,
     stays_on_this_host,
+    sweep,
 )
 
 CONFIG = Path(__file__).parents[2] / 'config'
@@ -75,3 +77,16 @@ def test_raw_pictures_on_a_network_are_warned_of_once_with_their_size() -> None:
 
 def test_raw_pictures_within_a_host_are_not_warned_of() -> None:
     assert not SizeWarning(is_local=True).words([_frame(10 * MAX_BYTES_ON_A_NETWORK)])
+
+
+def test_segments_of_killed_processes_are_swept_and_those_in_use_stay(tmp_path: Path) -> None:
+    """64 MB a killed process would fill the memory of a host."""
+    for name in ('fastdds_dead', 'fastdds_dead_el', 'fastdds_live', 'fastdds_live_el', 'other_el'):
+        (tmp_path / name).touch()
+    (tmp_path / 'fastdds_young_el').touch()  # its owner has not locked it yet, and has no segment
+    with (tmp_path / 'fastdds_live_el').open('rb') as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert sweep(tmp_path) == 1
+        assert sweep(tmp_path) == 0
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ['fastdds_live', 'fastdds_live_el', 'fastdds_young_el', 'other_el']

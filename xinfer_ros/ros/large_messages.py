@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Raw pictures on the way: room for them on one host, a warning on a network."""
 
+import fcntl
 import os
 from collections.abc import Iterable, Mapping, MutableMapping
 from pathlib import Path
@@ -11,6 +12,7 @@ PROFILE_VARIABLE = 'FASTDDS_DEFAULT_PROFILES_FILE'
 OLD_PROFILE_VARIABLE = 'FASTRTPS_DEFAULT_PROFILES_FILE'
 RANGE_VARIABLE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
 SHARED_MEMORY = Path('/dev/shm')
+SEGMENT, LOCK = 'fastdds_', '_el'  # a segment of Fast DDS, and the file that its owner locks
 # of config/fastdds.xml, for the 32 participants that a host may have
 NEEDED_BYTES = 32 * 64 * 1024 * 1024
 MAX_BYTES_ON_A_NETWORK = 256 * 1024
@@ -36,10 +38,41 @@ def make_room(environ: MutableMapping[str, str], config: Path) -> bool:
     given = PROFILE_VARIABLE in environ or OLD_PROFILE_VARIABLE in environ
     if given or not stays_on_this_host(environ) or not profile.is_file():
         return False
+    sweep(SHARED_MEMORY)
     if _free_bytes(SHARED_MEMORY) < NEEDED_BYTES:
         return False
     environ[PROFILE_VARIABLE] = str(profile)
     return True
+
+
+def sweep(folder: Path) -> int:
+    """
+    Remove the segments of processes that were killed, which nobody else does; return how many.
+
+    An owner locks its file before it makes the segment, so a segment without a lock has no owner.
+
+    :param folder: where shared memory lies
+    """
+    swept = 0
+    for lock in folder.glob(f'{SEGMENT}*{LOCK}'):
+        segment = lock.with_name(lock.name.removesuffix(LOCK))
+        try:
+            if segment.is_file() and _is_free(lock):
+                segment.unlink()
+                lock.unlink()
+                swept += 1
+        except OSError:
+            continue  # of another user, or another sweep has it
+    return swept
+
+
+def _is_free(lock: Path) -> bool:
+    with lock.open('rb') as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
 
 def _free_bytes(folder: Path) -> int:
