@@ -104,7 +104,6 @@ def test_a_goal_for_no_robot_is_refused(
     graph.until(lambda: 'allowed: the namespace of a robot' in bench.node.output, 'it says why')
 
 
-@pytest.mark.xfail(reason='the result can get lost when the node ends at once', strict=False)
 def test_the_end_of_the_node_is_the_end_of_its_goals(graph: Graph, bench: BrainBench) -> None:
     goal = bench.episode('r0')
     graph.until(lambda: goal.feedback, 'it is heard of')

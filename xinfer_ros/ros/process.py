@@ -146,7 +146,9 @@ def run_process(build: Callable[[Sequence[str], Stop], 'Any']) -> int:
 
         rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
         with session as (nodes, kind):
-            _spin(rclpy_executor(kind), nodes, stop)
+            # held to the end of the session: nodes know it only weakly, and may spin it as they end
+            executor = rclpy_executor(kind)
+            _spin(executor, nodes, stop)
     except ConfigError as error:
         print(f'xinfer_ros: {error}', file=sys.stderr)
         return 2
