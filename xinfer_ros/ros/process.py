@@ -146,7 +146,7 @@ def run_process(build: Callable[[Sequence[str], Stop], 'Any']) -> int:
 
         rclpy.init(args=sys.argv, signal_handler_options=SignalHandlerOptions.NO)
         with session as (nodes, kind):
-            # held to the end of the session: nodes know it only weakly, and may spin it as they end
+            # held to the end: nodes know it only weakly, and may spin it as they end
             executor = rclpy_executor(kind)
             _spin(executor, nodes, stop)
     except ConfigError as error:
