@@ -2,10 +2,25 @@
 """Waiting with an end; a cancellation always arrives, which ``asyncio.wait_for`` may swallow."""
 
 import asyncio
-from collections.abc import Coroutine
+import contextlib
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any, TypeVar
 
 ResultT = TypeVar('ResultT')
+
+
+@contextlib.asynccontextmanager
+async def not_outlived(
+    work: Coroutine[Any, Any, ResultT],
+) -> AsyncIterator['asyncio.Future[ResultT]']:
+    """Do some work beside; at the end it is over, cancelled if it was not done."""
+    task = asyncio.ensure_future(work)
+    try:
+        yield task
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 async def at_most(work: Coroutine[Any, Any, ResultT], seconds: float | None) -> ResultT:
@@ -15,22 +30,14 @@ async def at_most(work: Coroutine[Any, Any, ResultT], seconds: float | None) -> 
     :param seconds: that it may take; None: any time [s]
     :raises asyncio.TimeoutError: if it takes longer; then it has been cancelled
     """
-    task = asyncio.ensure_future(work)
-    try:
+    async with not_outlived(work) as task:
         await asyncio.wait({task}, timeout=seconds)
         if task.done():
             return task.result()
-    finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
     raise asyncio.TimeoutError
 
 
 async def until_set(event: asyncio.Event, seconds: float | None) -> None:
     """Wait until an event is set, at most so long [s]; None: as long as it takes."""
-    task = asyncio.ensure_future(event.wait())
-    try:
+    async with not_outlived(event.wait()) as task:
         await asyncio.wait({task}, timeout=seconds)
-    finally:
-        task.cancel()

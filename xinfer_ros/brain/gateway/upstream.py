@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from xinfer_ros.brain.gateway.patience import at_most
+from xinfer_ros.brain.gateway.patience import at_most, not_outlived
 from xinfer_ros.brain.gateway.progress import ProgressWatch, Verdict
 from xinfer_ros.brain.gateway.scrape import MOST_BYTES, Scrape, read_metrics
 from xinfer_ros.core.clock import Clock
@@ -63,16 +63,11 @@ class Upstream:
 
         :raises Rejected: BRAIN_UNAVAILABLE if the server is found dead meanwhile
         """
-        task = asyncio.ensure_future(work)
-        ends: set[asyncio.Future[Any]] = {task, self._dead}
-        try:
+        async with not_outlived(work) as task:
+            ends: set[asyncio.Future[Any]] = {task, self._dead}
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
-        finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
         raise Rejected(Reason.BRAIN_UNAVAILABLE, self.watch.why)
 
     def died(self) -> None:
