@@ -98,6 +98,11 @@ def test_no_kind_of_record_is_left_out_here() -> None:
     assert here == set(get_args(Record))
 
 
+def test_an_unknown_record_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"unknown record 'Nonsense'; known: Start"):
+        decode(b'["Nonsense",{}]')
+
+
 def test_what_every_request_takes_is_small() -> None:
     """A process that does not read is told from one that is slow by how many records fit."""
     numbers = dict.fromkeys(Request.__dataclass_fields__, 2**62)
