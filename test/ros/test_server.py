@@ -6,15 +6,12 @@ from array import array
 from collections import Counter
 
 import numpy as np
-import psutil
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from lifecycle_msgs.msg import Transition
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from xinfer_ros.errors import Reason
-from xinfer_ros.msg import Observation, ServerState
-from xinfer_ros.ros import qos
+from xinfer_ros.msg import Observation
 
 from .graph import Graph
 from .scripted_robot import CONTRACT, ScriptedRobot
@@ -208,64 +205,6 @@ def test_no_robot_ever_gets_what_another_one_asked(graph: Graph) -> None:
     assert set(b.answers) <= {Reason.OK, Reason.SUPERSEDED}
 
 
-def test_a_second_robot_with_the_same_id_is_refused_while_the_first_lives(graph: Graph) -> None:
-    """LC-03: refused at once, nothing lost for the first, both told; silence frees the id."""
-    graph.server()
-    first, second = ScriptedRobot(graph, 'arm1', 1), ScriptedRobot(graph, 'arm1', 2)
-    seen: list[DiagnosticStatus] = []
-    graph.node.create_subscription(
-        DiagnosticArray, '/diagnostics', lambda m: seen.extend(m.status), 10
-    )
-    first.register()
-    for _ in range(20):
-        response = second.ask_to_register()
-        assert response.reason == Reason.DUPLICATE_ID
-        assert 'arm1 is registered from /arm1' in response.detail
-        assert first.ask().reason == Reason.OK
-    graph.until(
-        lambda: any('DUPLICATE_ID' in status.message for status in seen), 'diagnostics tell it'
-    )
-    graph.until(
-        lambda: second.ask_to_register().reason == Reason.OK, 'the silent robot loses its id'
-    )
-    assert second.session != first.session
-    assert second.ask().reason == Reason.OK
-    assert first.ask().reason == Reason.UNKNOWN_SESSION
-
-
-def test_registration_is_idempotent(graph: Graph) -> None:
-    """A lost response costs nothing: the same robot gets the same session again."""
-    graph.server()
-    robot = ScriptedRobot(graph, 'r0')
-    robot.register()
-    session = robot.session
-    assert robot.ask_to_register().session == session
-    assert robot.ask().reason == Reason.OK
-
-
-def test_a_robot_that_does_not_fit_is_told_what_is_expected(graph: Graph) -> None:
-    """CQ-11 at registration, and the other refusals."""
-    graph.server()
-    robot = ScriptedRobot(graph, 'r0')
-    robot.register()
-    cameras = robot.registration().cameras
-    refusals = {
-        Reason.REJECTED_PROTOCOL: {'protocol_version': 7},
-        Reason.REJECTED_JOINTS: {'joint_names': ['a', 'b', 'c']},
-        Reason.REJECTED_CAMERAS: {'cameras': cameras[1:]},
-        Reason.REJECTED_HORIZON: {'horizon': 1000},
-        Reason.REJECTED_SPACING: {'keyframe_spacing_ns': 0},
-        Reason.REJECTED_NAME: {'robot_id': 'no spaces'},
-    }
-    for reason, changes in refusals.items():
-        response = robot.ask_to_register(**changes)
-        assert (response.reason, response.session) == (reason, 0)
-        assert response.detail
-    joints = robot.ask_to_register(joint_names=['a', 'b', 'c']).detail
-    assert 'received a, b, c' in joints
-    assert 'left_waist' in joints
-
-
 def test_a_publisher_that_can_never_match_is_named_in_diagnostics(graph: Graph) -> None:
     """TR-04: a best-effort robot on our reliable subscription is an ERROR within 2 s."""
     graph.server()
@@ -285,84 +224,3 @@ def test_a_publisher_that_can_never_match_is_named_in_diagnostics(graph: Graph) 
     status = told()[0]
     assert '/test' in status.message
     assert 'reliable' in status.message.lower()
-
-
-def test_a_late_joiner_knows_the_state_of_the_server(graph: Graph) -> None:
-    """TR-04: the state is latched."""
-    graph.server()
-    robot = ScriptedRobot(graph, 'r0')
-    robot.register()
-    states: list[ServerState] = []
-    graph.node.create_subscription(ServerState, '/fleet/server_state', states.append, qos.STATE)
-    graph.until(lambda: states, 'the state reaches a late joiner', 5.0)
-    assert states[0].state == ServerState.READY
-    assert (states[0].epoch, states[0].model) == (robot.epoch, 'echo')
-    assert states[0].num_robots == 1
-
-
-def test_sigterm_answers_what_is_under_way_and_ends_well(graph: Graph) -> None:
-    """A server that is told to end leaves nobody without an answer and exits with 0."""
-    server = graph.server()
-    robot = ScriptedRobot(graph, 'r0')
-    robot.register()
-    requests = [robot.send(robot.observation()) for _ in range(5)]
-    assert robot.answer_to(requests[-1]).reason in (Reason.OK, Reason.SHUTDOWN)
-    assert server.end() == 0
-    assert 'Traceback' not in server.output
-
-
-@pytest.mark.parametrize(
-    ('text', 'words'),
-    [
-        ('/fleet/xinfer_server: {ros__parameters: {max_bach: 8}}', ('max_bach', 'max_robots')),
-        ('/flet/xinfer_server: {ros__parameters: {max_robots: 8}}', ('/flet', '/fleet/xinfer')),
-        ('/fleet/xinfer_server: {ros__parameters: {max_robots: 0}}', ('max_robots', '1 to 256')),
-        ('/fleet/xinfer_server: {ros__parameters: {lease_s: soon}}', ('lease_s', 'a number')),
-        ('/fleet/xinfer_server: {ros__parameters: {model: tinny}}', ('model', 'tiny')),
-    ],
-)
-def test_a_wrong_setting_stops_the_start_and_names_the_remedy(
-    graph: Graph, tmp_path, text: str, words: tuple[str, str]
-) -> None:
-    """LC-01 at the process: exit code 2, the file, the key, the nearest valid name."""
-    path = tmp_path / 'params.yaml'
-    path.write_text(text)
-    server = graph.run('server_main', '--ros-args', '--params-file', str(path))
-    assert server.process.wait(20) == 2
-    server.end()
-    for word in (str(path), *words):
-        assert word in server.output
-    assert 'Traceback' not in server.output
-
-
-def test_settings_that_the_engine_refuses_end_the_server_with_the_code_of_wrong_settings(
-    graph: Graph,
-) -> None:
-    """LC-01: it can only be known once the model is there; a supervisor must not try again."""
-    server = graph.run('server_main', '--ros-args', '-p', 'rtc_mode:=hard_prefix')
-    assert server.process.wait(60) == 2
-    server.end()
-    assert 'rtc_mode is hard_prefix, but tiny was not trained' in server.output
-
-
-def test_the_server_is_a_managed_node(graph: Graph) -> None:
-    """Deactivated it refuses, activated again it serves; cleaned up, its engine is gone."""
-    graph.server()
-    robot = ScriptedRobot(graph, 'r0')
-    robot.register()
-    states: list[ServerState] = []
-    graph.node.create_subscription(ServerState, '/fleet/server_state', states.append, qos.STATE)
-    graph.until(lambda: states, 'the state is known')
-    graph.transition(Transition.TRANSITION_DEACTIVATE)
-    assert robot.ask().reason == Reason.NOT_READY
-    assert robot.ask_to_register().reason == Reason.NOT_READY
-    graph.transition(Transition.TRANSITION_ACTIVATE)
-    assert robot.ask().reason == Reason.OK
-    engine = psutil.Process(states[-1].engine_pid)
-    graph.transition(Transition.TRANSITION_DEACTIVATE)
-    graph.transition(Transition.TRANSITION_CLEANUP)
-    graph.until(lambda: not engine.is_running(), 'the engine process ends')
-    graph.transition(Transition.TRANSITION_CONFIGURE)
-    graph.transition(Transition.TRANSITION_ACTIVATE)
-    robot.register()
-    assert robot.ask().reason == Reason.OK

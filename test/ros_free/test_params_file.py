@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xinfer_ros.config import BrainConfig, ExecutorConfig, ReplayConfig, ServerConfig
-from xinfer_ros.errors import ConfigError
 from xinfer_ros.ros.params_file import (
     Section,
     check_sections,
@@ -18,7 +17,9 @@ from xinfer_ros.ros.params_file import (
     sections,
 )
 
-SERVER, BRAIN = '/fleet/xinfer_server', '/fleet/xinfer_brain'
+from .server_settings import SERVER, error_of, server_file
+
+BRAIN = '/fleet/xinfer_brain'
 SHIPPED = Path(__file__).parents[2] / 'config'
 COMMON = """
 /**/executor:
@@ -42,37 +43,15 @@ MORE = """
 """
 
 
-@pytest.fixture
-def write(tmp_path: Path):
-    """Return a function that writes a parameter file."""
-
-    def _write(text: str | bytes, name: str = 'params.yaml') -> Path:
-        path = tmp_path / name
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-    return _write
-
-
-def _error(function, *arguments) -> str:
-    with pytest.raises(ConfigError) as caught:
-        function(*arguments)
-    return str(caught.value)
-
-
-def _server_file(setting: str) -> str:
-    return f'{SERVER}:\n  ros__parameters:\n    {setting}\n'
-
-
 def test_misspelt_key_stops_the_start_and_the_nearest_one_is_named(write) -> None:
     """LC-01: `max_bach: 8`; no setting of ours is as near as `max_robots` is to `max_robot`."""
-    path = write(_server_file('max_bach: 8'))
-    text = _error(resolve, ServerConfig, SERVER, [path], {})
+    path = write(server_file('max_bach: 8'))
+    text = error_of(resolve, ServerConfig, SERVER, [path], {})
     assert 'unknown key max_bach' in text
     assert str(path) in text
     assert 'max_robots' in text
-    path = write(_server_file('max_robot: 8'))
-    assert 'did you mean max_robots?' in _error(resolve, ServerConfig, SERVER, [path], {})
+    path = write(server_file('max_robot: 8'))
+    assert 'did you mean max_robots?' in error_of(resolve, ServerConfig, SERVER, [path], {})
 
 
 @pytest.mark.parametrize(
@@ -88,7 +67,7 @@ def test_misspelt_key_stops_the_start_and_the_nearest_one_is_named(write) -> Non
 def test_file_for_another_node_or_namespace_is_refused(write, section: str) -> None:
     """LC-01: a file keyed to another node or namespace."""
     path = write(f'{section}:\n  ros__parameters: {{max_robots: 8}}\n')
-    text = _error(check_sections, path, [SERVER])
+    text = error_of(check_sections, path, [SERVER])
     assert section in text
     assert f'did you mean {SERVER}?' in text
     assert str(path) in text
@@ -98,13 +77,13 @@ def test_nearest_node_is_named_among_several(write) -> None:
     """LC-01."""
     path = write('/r2/exekutor:\n  ros__parameters: {commitment_steps: 3}\n')
     nodes = [SERVER, '/r1/executor', '/r1/replay', '/r2/executor', '/r2/replay']
-    assert 'did you mean /r2/executor?' in _error(check_sections, path, nodes)
+    assert 'did you mean /r2/executor?' in error_of(check_sections, path, nodes)
 
 
 def test_misspelt_node_is_refused_beside_sections_that_fit(write) -> None:
     """LC-01: one good section does not hide the misspelt one."""
     path = write(COMMON + '/r1/exekutor:\n  ros__parameters: {commitment_steps: 3}\n')
-    assert '/r1/exekutor' in _error(check_sections, path, [SERVER, '/r1/executor'])
+    assert '/r1/exekutor' in error_of(check_sections, path, [SERVER, '/r1/executor'])
 
 
 def test_section_for_a_node_of_another_package_is_left_to_it(write) -> None:
@@ -137,66 +116,19 @@ def test_order_of_the_files_decides(write) -> None:
 
 def test_whole_number_for_a_double_is_that_double(write) -> None:
     """LC-01: 100 for a double is 100.0."""
-    path = write(_server_file('lease_s: 100'))
+    path = write(server_file('lease_s: 100'))
     lease_s = resolve(ServerConfig, SERVER, [path], {}).lease_s
     assert lease_s == 100.0
     assert type(lease_s) is float
 
 
-def test_command_line_is_stronger_than_every_file(write) -> None:
-    """LC-01: -p values."""
-    path = write(_server_file('max_robots: 8'))
-    files, values = ros_arguments(
-        ['--ros-args', '--params-file', str(path), '-p', 'max_robots:=9', '-p', 'lease_s:=3']
-    )
-    assert files == [path]
-    got = resolve(ServerConfig, SERVER, files, values)
-    assert (got.max_robots, got.lease_s) == (9, 3.0)
-
-
-def test_wrong_value_on_the_command_line_is_told_as_such() -> None:
-    """LC-01: -p values."""
-    _, values = ros_arguments(['-p', 'max_bach:=8'])
-    text = _error(resolve, ServerConfig, SERVER, [], values)
-    assert 'command line: unknown key max_bach' in text
-
-
-@pytest.mark.parametrize(
-    ('text', 'value'),
-    [
-        ('loop:=false', False),
-        ('rate:=2', 2),
-        ('rate:=0.5', 0.5),
-        ('bag:=transfer_cube_1', 'transfer_cube_1'),
-        ('bag:="7"', '7'),
-        ('names:=[a, b]', ['a', 'b']),
-        ('replay:rate:=2', 2),
-    ],
-)
-def test_command_line_values_are_yaml(text: str, value: object) -> None:
-    """LC-01: -p values, with or without the node's name."""
-    for flag in ('-p', '--param'):
-        assert list(ros_arguments(['--ros-args', flag, text])[1].values()) == [value]
-
-
 @pytest.mark.parametrize('text', ['abs', 'abs(-1)', '__import__("os")', 'lambda: 0', '1+1'])
 def test_text_of_a_setting_stays_text(write, text: str) -> None:
     """SE-02: nothing that a file or the command line says is evaluated."""
-    path = write(_server_file(f"websocket_prompt: '{text}'"))
+    path = write(server_file(f"websocket_prompt: '{text}'"))
     assert resolve(ServerConfig, SERVER, [path], {}).websocket_prompt == text
     _, values = ros_arguments(['-p', f"websocket_prompt:='{text}'"])
     assert resolve(ServerConfig, SERVER, [], values).websocket_prompt == text
-
-
-@pytest.mark.parametrize('argument', ['max_robots=9', 'max_robots', '', 'max_robots:9', 'a:=[1'])
-def test_malformed_command_line_value_is_refused(argument: str) -> None:
-    """LC-01: -p values."""
-    assert f'-p {argument}' in _error(ros_arguments, ['--ros-args', '-p', argument])
-
-
-def test_command_line_without_arguments_is_fine() -> None:
-    """LC-01: `ros2 run xinfer_ros server` with nothing behind it."""
-    assert ros_arguments([]) == ([], {})
 
 
 @pytest.mark.parametrize(
@@ -222,20 +154,20 @@ def test_command_line_without_arguments_is_fine() -> None:
 def test_unreadable_file_is_refused_by_its_name(write, content: bytes) -> None:
     """LC-01: whatever is wrong with a file, the user is told which one, and sees no traceback."""
     path = write(content)
-    assert str(path) in _error(sections, path)
+    assert str(path) in error_of(sections, path)
 
 
 @pytest.mark.parametrize('content', ['', '{}', '# only a comment', '/r1/executor: {}'])
 def test_file_without_parameters_is_refused_and_the_form_is_shown(write, content: str) -> None:
     """LC-01: a file without ros__parameters would have no effect."""
-    text = _error(sections, write(content))
+    text = error_of(sections, write(content))
     assert 'no ros__parameters in it; expected: <node' in text
 
 
 def test_missing_file_and_folder_are_refused(tmp_path: Path) -> None:
     """LC-01."""
-    assert 'nowhere.yaml: No such file' in _error(sections, tmp_path / 'nowhere.yaml')
-    assert str(tmp_path) in _error(sections, tmp_path)
+    assert 'nowhere.yaml: No such file' in error_of(sections, tmp_path / 'nowhere.yaml')
+    assert str(tmp_path) in error_of(sections, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -253,8 +185,8 @@ def test_yaml_tags_run_nothing(write, tmp_path: Path, tag: str) -> None:
     """SE-01, LC-01: a tag in a file or on the command line is refused, and no canary appears."""
     canary = tmp_path / 'canary'
     value = tag.format(canary=canary)
-    assert 'no valid YAML' in _error(sections, write(f'/r1/executor: {{a: {value}}}'))
-    assert 'no valid YAML' in _error(ros_arguments, ['-p', f'model:={value}'])
+    assert 'no valid YAML' in error_of(sections, write(f'/r1/executor: {{a: {value}}}'))
+    assert 'no valid YAML' in error_of(ros_arguments, ['-p', f'model:={value}'])
     assert not canary.exists()
 
 
@@ -298,31 +230,31 @@ def test_name_matches_itself_and_its_patterns(tokens: list[str], place: int) -> 
 
 
 def test_settings_of_ros_itself_are_left_to_ros(write) -> None:
-    path = write(_server_file('use_sim_time: true\n    qos_overrides: {/tf: {depth: 5}}'))
+    path = write(server_file('use_sim_time: true\n    qos_overrides: {/tf: {depth: 5}}'))
     assert resolve(ServerConfig, SERVER, [path], {}) == ServerConfig()
 
 
 def test_nested_keys_get_dots_and_are_not_dropped(write) -> None:
-    path = write(_server_file('model: {name: tiny}'))
-    assert 'unknown key model.name' in _error(resolve, ServerConfig, SERVER, [path], {})
+    path = write(server_file('model: {name: tiny}'))
+    assert 'unknown key model.name' in error_of(resolve, ServerConfig, SERVER, [path], {})
 
 
 def test_empty_value_and_empty_mapping_are_not_dropped(write) -> None:
     """LC-01: what a file says has an effect, or the start stops."""
     for value in ('', '{}'):
-        path = write(_server_file(f'max_robots: {value}'))
-        assert 'max_robots' in _error(resolve, ServerConfig, SERVER, [path], {})
+        path = write(server_file(f'max_robots: {value}'))
+        assert 'max_robots' in error_of(resolve, ServerConfig, SERVER, [path], {})
 
 
 def test_wrong_value_is_told_with_file_section_key_and_bounds(write) -> None:
     path = write('/**:\n  ros__parameters: {max_robots: 0}\n')
-    text = _error(resolve, ServerConfig, SERVER, [path], {})
+    text = error_of(resolve, ServerConfig, SERVER, [path], {})
     assert f'{path} (/**): max_robots is 0 (int)' in text
     assert 'from 1 to 256' in text
 
 
 def test_node_gets_the_files_that_are_for_it(write) -> None:
-    robots, server = write(COMMON, 'r.yaml'), write(_server_file('max_robots: 3'), 's.yaml')
+    robots, server = write(COMMON, 'r.yaml'), write(server_file('max_robots: 3'), 's.yaml')
     assert files_for(SERVER, [robots, server]) == [server]
     assert files_for('/r9/executor', [robots, server]) == [robots]
     assert files_for('/r9/replay', [robots, server]) == []
