@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may import whom, who may read a clock, and what nobody may do, read from the source."""
 
-import ast
-import functools
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from source import GENERATED, PACKAGE, Source, read_sources
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = 'xinfer_ros'
 MAX_LINES = 300
 MAX_NODE_LINES = 150
 
@@ -40,7 +36,6 @@ ALLOWED = {
     },
 }  # fmt: skip
 LEAVES = {'errors', 'config', 'setting'}
-GENERATED = {'action', 'msg', 'srv'}
 ROS_PACKAGES = {'rclpy', 'launch', 'launch_ros', 'rosidl_runtime_py', 'builtin_interfaces'}
 BAG_PACKAGES = {'rosbags', 'mcap', 'pyarrow', 'rosbag2_py', 'h5py', 'av', 'zstandard', 'lz4'}
 PHYSICS_PACKAGES = {'mujoco', 'dm_control', 'gym_aloha'}
@@ -65,111 +60,6 @@ UNSAFE_CALLS = {
     'yaml.load', 'yaml.load_all', 'yaml.unsafe_load', 'yaml.unsafe_load_all', 'yaml.full_load',
     'yaml.full_load_all', 'torch.load', 'torch.hub.load', 'numpy.memmap',
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Facts:
-    """
-    What the checks ask of a file, so that it is parsed once and its tree is not kept.
-
-    :param imports: line and full dotted name of everything that it imports, wherever it stands
-    :param names: line and full dotted name of every name and attribute, imports resolved
-    :param calls: the same of what is called
-    :param switches: line and name of every keyword of a call that is not given as off
-    """
-
-    imports: tuple[tuple[int, str], ...]
-    names: tuple[tuple[int, str], ...]
-    calls: tuple[tuple[int, str], ...]
-    switches: tuple[tuple[int, str], ...]
-
-
-@dataclass(frozen=True)
-class Source:
-    """A Python file: its path in the package or in test/, and its text."""
-
-    path: str
-    text: str
-
-    @functools.cached_property
-    def facts(self) -> Facts:
-        """Return what the checks ask of it."""
-        nodes = list(ast.walk(ast.parse(self.text)))
-        known, calls = _known(nodes), [node for node in nodes if isinstance(node, ast.Call)]
-        return Facts(
-            imports=tuple(_imports(self, nodes)),
-            names=tuple(_named(nodes, known)),
-            calls=tuple(_named([call.func for call in calls], known)),
-            switches=tuple(
-                (call.lineno, keyword.arg)
-                for call in calls
-                for keyword in call.keywords
-                if keyword.arg
-                and not (isinstance(keyword.value, ast.Constant) and not keyword.value.value)
-            ),
-        )
-
-    @property
-    def folder(self) -> str:
-        """Return the top folder, or the name of a module that stands in none."""
-        return self.path.split('/')[0].removesuffix('.py')
-
-    @property
-    def module(self) -> str:
-        """Return the dotted name."""
-        return f'{PACKAGE}.{self.path.removesuffix(".py").replace("/", ".")}'.removesuffix(
-            '.__init__'
-        )
-
-
-def _read(folder: Path) -> list[Source]:
-    files = [(path.relative_to(folder), path) for path in sorted(folder.rglob('*.py'))]
-    return [
-        Source(name.as_posix(), path.read_text())
-        for name, path in files
-        if name.parts[0] not in GENERATED
-    ]
-
-
-def _imports(source: Source, nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
-    """Yield line and full dotted name of everything that a file imports."""
-    parents = source.module.split('.')
-    if not source.path.endswith('__init__.py'):
-        parents = parents[:-1]
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = parents[: len(parents) + 1 - node.level] if node.level else []
-            prefix = '.'.join([*base, *([node.module] if node.module else [])])
-            yield from ((node.lineno, f'{prefix}.{alias.name}') for alias in node.names)
-
-
-def _known(nodes: Iterable[ast.AST]) -> dict[str, str]:
-    """Return what names that a file imports stand for."""
-    known: dict[str, str] = {}
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                known[alias.asname or alias.name.split('.')[0]] = (
-                    alias.name if alias.asname else alias.name.split('.')[0]
-                )
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                known[alias.asname or alias.name] = f'{node.module}.{alias.name}'
-    return known
-
-
-def _named(nodes: Iterable[ast.AST], known: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    """Yield line and full dotted name of those nodes that are a name or an attribute of one."""
-    for node in nodes:
-        parts: list[str] = []
-        inner: ast.AST = node
-        while isinstance(inner, ast.Attribute):
-            parts.append(inner.attr)
-            inner = inner.value
-        if isinstance(inner, ast.Name):
-            yield inner.lineno, '.'.join([known.get(inner.id, inner.id), *reversed(parts)])
 
 
 def folder_faults(source: Source) -> list[str]:
@@ -270,26 +160,8 @@ def header_faults(source: Source) -> list[str]:
     return [] if good else [f'{source.path}:1: no SPDX header']
 
 
-def reach(sources: list[Source], start: str) -> set[str]:
-    """Return every module that an import of one brings in, ours and others, however deep."""
-    by_name = {source.module: source for source in sources}
-    found: set[str] = set()
-    waiting = [start]
-    while waiting:
-        name = waiting.pop()
-        while name and name not in by_name and name.startswith(f'{PACKAGE}.'):
-            name = name.rpartition('.')[0]  # a name inside a module
-        if name in found:
-            continue
-        found.add(name)
-        if name in by_name:
-            waiting += [other for _, other in by_name[name].facts.imports]
-            waiting.append(name.rpartition('.')[0])
-    return found
-
-
-PRODUCT = _read(ROOT / PACKAGE)
-TESTS = _read(ROOT / 'test')
+PRODUCT = read_sources(ROOT / PACKAGE)
+TESTS = read_sources(ROOT / 'test')
 
 
 def test_there_is_something_to_check() -> None:
@@ -328,31 +200,6 @@ def test_nodes_are_thin() -> None:
     nodes = {s.path: len(s.text.splitlines()) for s in PRODUCT if s.path.endswith('_node.py')}
     assert len(nodes) >= 3
     assert {path: lines for path, lines in nodes.items() if lines > MAX_NODE_LINES} == {}
-
-
-@pytest.mark.parametrize(
-    ('module', 'forbidden'),
-    [
-        ('engine.front_end', {'torch', 'rclpy'}),
-        ('engine.link', {'torch', 'rclpy'}),
-        ('engine.process', {'rclpy'}),
-        ('ros.executor_node', {'torch', 'cv2'}),
-        ('ros.server_node', {'torch'}),
-        ('ros.node_list', {'torch', 'rclpy'}),
-        ('ros.params_file', {'torch', 'rclpy'}),
-        ('ros.process_group', {'torch', 'rclpy'}),
-        ('fleet.run', {'torch', 'rclpy'}),
-        ('fleet.bench_run', {'torch', 'rclpy', 'cv2'}),
-        ('ros.emulated_main', {'torch'}),
-        ('robot.emulated_fleet', {'torch', 'rclpy', 'yaml'}),
-        ('robot.chunk_executor', {'torch', 'rclpy', 'yaml'}),
-    ],
-)
-def test_process_does_not_load_what_it_must_not_hold(module: str, forbidden: set[str]) -> None:
-    """The front end holds no CUDA, the executor node is small; counted through all imports."""
-    tops = {name.split('.')[0] for name in reach(PRODUCT, f'{PACKAGE}.{module}')}
-    assert tops & {'dataclasses', 'collections'}
-    assert tops & forbidden == set()
 
 
 OFFENDING = [
@@ -430,13 +277,3 @@ HARMLESS = [
 @pytest.mark.parametrize(('check', 'path', 'text'), HARMLESS)
 def test_nothing_is_found_where_nothing_is(check, path: str, text: str) -> None:
     assert check(Source(path, text)) == []
-
-
-def test_reach_goes_through_our_own_modules() -> None:
-    sources = [
-        Source('ros/a.py', 'def f():\n    from xinfer_ros.core.b import thing'),
-        Source('core/b.py', 'from . import c'),
-        Source('core/c.py', 'import torch.nn'),
-        Source('core/__init__.py', 'import json'),
-    ]
-    assert {'torch.nn', 'json', f'{PACKAGE}.core.c'} <= reach(sources, f'{PACKAGE}.ros.a')
