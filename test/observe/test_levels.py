@@ -55,7 +55,7 @@ def test_a_late_robot_is_told_where_its_time_goes(
 ) -> None:
     verdict = _judge(served=_served(50, 10, **times))
     assert verdict.level is Level.WARN
-    assert verdict.text.startswith('late: 20% of its answers; mostly ')
+    assert verdict.text.startswith('late: 20 % of its answers; mostly ')
     assert part in verdict.text
     assert help_ in verdict.text
     assert _judge(served=_served(50, 25, **times)).level is Level.ERROR
@@ -70,7 +70,7 @@ def test_a_starving_robot_is_told_before_a_late_one() -> None:
         served=_served(50, 10), ticks=300, starved_ticks=15, network_ns=(40 * MS,) * 50
     )
     assert verdict.level is Level.WARN
-    assert verdict.text.startswith('starving: 5% of its control ticks had no action')
+    assert verdict.text.startswith('starving: 5 % of its control ticks had no action')
     assert 'the network, 40 ms' in verdict.text
     assert _judge(ticks=300, starved_ticks=30).level is Level.ERROR
     assert _judge(ticks=300, starved_ticks=2).level is Level.OK
@@ -89,7 +89,7 @@ def test_why_a_robot_is_late_is_told_of_the_answers_that_were() -> None:
     fast = _served(90, 0, action_ns=60 * MS)
     slow = _served(10, 10, action_ns=60 * MS, queue_ns=200 * MS)
     verdict = _judge(served=fast + slow, network_ns=(40 * MS,) * 100)
-    assert verdict.text.startswith('late: 10% of its answers; mostly waiting for a lane, 200 ms')
+    assert verdict.text.startswith('late: 10 % of its answers; mostly waiting for a lane, 200 ms')
 
 
 def test_no_answer_is_late_by_the_network_since_deadlines_are_those_of_the_server() -> None:

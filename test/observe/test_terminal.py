@@ -31,7 +31,7 @@ def test_totals_lanes_robots_and_reasons_are_shown() -> None:
     assert 'READY' in text
     assert 'tiny · foresight' in text
     assert 'on time 100.0 %' in text
-    assert 'Action ████████░░  83%, 2 wait' in text
+    assert 'Action ████████░░  83 %, 2 wait' in text
     assert rows(text) == ['r0', 'r1', 'r2', 'r3']
     assert 'SUPERSEDED 21, HUNG 4' in text
 

@@ -74,7 +74,7 @@ def test_operator_sees_who_is_served_how(graph: Graph) -> None:
     assert seen.latency_p99_ns <= max(server_ns)  # what was added is in no part of the server
     assert seen.starved_share == pytest.approx(0.25)
     assert (seen.level, seen.attainment, seen.door) == (RobotStatus.ERROR, 1.0, 'ros')
-    assert seen.text.startswith('starving: 25%')
+    assert seen.text.startswith('starving: 25 %')
     assert 'the network' in seen.text
     fleet = operator.statuses[-1]
     assert (fleet.requests, fleet.responses, fleet.model) == (4, 4, 'echo')

@@ -59,7 +59,7 @@ def _cells(paper: PaperTables, sim: Reproduction) -> Iterator[Claim]:
         (case, policy), worst = max(off.items(), key=lambda cell: abs(cell[1]))
         yield Claim(
             text=f'attainment of {table}, {workload}',
-            rule=f'{CELLS_SHARE:.0%} of the cells within {CELL_POINTS:g} points',
+            rule=f'{CELLS_SHARE * 100:g} % of the cells within {CELL_POINTS:g} points',
             found=f'{near} of {len(off)}; worst {TITLE_OF[policy]} at {case.robots}: {worst:+.1f}',
             holds=near >= CELLS_SHARE * len(off),
         )
