@@ -7,6 +7,7 @@ from xinfer_ros.fleet.bench_run import FleetResult, LateGeneratorError
 from xinfer_ros.fleet.criterion import PAPER, Criterion, parse_criterion
 from xinfer_ros.fleet.live_rounds import LIVE, LiveSearch, live_round
 from xinfer_ros.fleet.records import RoundRecord
+from xinfer_ros.fleet.simulation_table import erc_line
 
 from .bench_results import fleet_result
 from .test_bench_plan import PLAN
@@ -69,3 +70,34 @@ def test_fleet_that_was_not_measured_ends_the_search() -> None:
 
     with pytest.raises(LateGeneratorError):
         search(PAPER).run(late, lambda *told: None)
+
+
+def test_fleets_that_can_not_be_measured_bound_the_search_and_say_so() -> None:
+    """A load generator that is late with ten robots takes nothing from what seven have shown."""
+
+    def measure(robots: int, seed: int) -> FleetResult:
+        if robots > 9:
+            raise LateGeneratorError(f'{robots} robots: the load generator was late')
+        return fleet_result(robots, 10.0 * robots, seed=seed)
+
+    record = search(parse_criterion('p50:150')).run(measure, lambda *told: None)
+    assert (record.erc, record.first_failing) == (9, None)
+    assert record.faults == ('not measured, 10 robots: the load generator was late',)
+    assert erc_line(record, 16) == (
+        'foresight: not measured, 10 robots: the load generator was late'
+    )
+    record = search(parse_criterion('p50:85')).run(measure, lambda *told: None)
+    assert (record.erc, record.first_failing) == (8, 9)
+
+
+def test_load_generator_that_was_late_once_is_asked_again() -> None:
+    asked: list[int] = []
+
+    def measure(robots: int, seed: int) -> FleetResult:
+        asked.append(robots)
+        if asked.count(robots) == 1:
+            raise LateGeneratorError('the load generator was late')
+        return fleet_result(robots, 20.0 * robots, seed=seed)
+
+    record = search(parse_criterion('p50:150')).run(measure, lambda *told: None)
+    assert (record.erc, record.first_failing) == (7, 8)

@@ -52,8 +52,7 @@ class ErcSearch:
     @property
     def erc(self) -> int:
         """Return the capacity as far as it is known; it holds once nothing is wanted any more."""
-        below = self.first_failing or self._max_robots + 1
-        return max((robots for robots in self.passing if robots < below), default=0)
+        return max((robots for robots in self.passing if robots < self._below), default=0)
 
     def wanted(self) -> tuple[int, ...]:
         """Return the populations to test next, rising; empty when the search is over."""
@@ -61,9 +60,17 @@ class ErcSearch:
             tested = max(self._passed, default=0)
             if tested < self._max_robots:
                 return (min(tested + STEP, self._max_robots),)
-        below = self.first_failing or self._max_robots + 1
-        near = range(max(below - STEP, 1), below)
+        near = range(max(self._below - STEP, 1), self._below)
         return tuple(robots for robots in near if robots not in self._passed)
+
+    @property
+    def _below(self) -> int:
+        """Return the least population that is known not to count."""
+        return min(self.first_failing or self._max_robots + 1, self._max_robots + 1)
+
+    def limit(self, max_robots: int) -> None:
+        """Test and count no population larger than this any more."""
+        self._max_robots = min(self._max_robots, max_robots)
 
     def take(self, robots: int, passed: bool) -> None:
         """Take in whether a population passes."""
@@ -79,13 +86,17 @@ def find_ercs(
     Carry searches out, side by side.
 
     :param searches: what is searched for, each with its criterion
-    :param simulate: returns the rounds of the fleets asked for, in their order
+    :param simulate: returns the rounds of the fleets asked for, in their order; none of a fleet
+        that could not be measured, whereupon no fleet as large is tested
     :param tell: called with each population that was tested, its rounds, and what they miss
     """
     rounds: dict[tuple[Key, int], Sequence[RoundRecord]] = {}
     while wave := [(key, n) for key, (search, _) in searches.items() for n in search.wanted()]:
         for (key, robots), found in zip(wave, simulate(wave), strict=True):
             search, criterion = searches[key]
+            if not found:
+                search.limit(robots - 1)
+                continue
             faults = criterion.faults(found)
             search.take(robots, not faults)
             rounds[key, robots] = found

@@ -2,14 +2,14 @@
 """Rounds of a live fleet as the records that simulated ones make, so that all is judged alike."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 from xinfer_ros.errors import Reason
 from xinfer_ros.fleet.bench_plan import BenchPlan
 from xinfer_ros.fleet.bench_record import BenchRecord
-from xinfer_ros.fleet.bench_run import FleetResult
+from xinfer_ros.fleet.bench_run import FleetResult, LateGeneratorError
 from xinfer_ros.fleet.criterion import Criterion
 from xinfer_ros.fleet.erc import ErcSearch, find_ercs
 from xinfer_ros.fleet.records import ErcRecord, RoundRecord
@@ -42,14 +42,35 @@ class LiveSearch:
 
         :param measure: plays one round: robots, seed
         :param tell: called with every fleet that was tested, its rounds, and what they miss
-        :raises BenchFailedError: if a round could not be measured
+        :returns: its ``faults`` say why a larger fleet could not be measured, if none failed
+        :raises BenchFailedError: if no fleet could be measured, or a server failed
         """
+        late: dict[int, LateGeneratorError] = {}
+        search = ErcSearch(self.max_robots)
 
         def rounds(wave: Sequence[tuple[str, int]]) -> list[list[RoundRecord]]:
-            return [self._rounds(robots, measure) for _, robots in wave]
+            return [self._measured(robots, measure, late) for _, robots in wave]
 
-        searches = {self.policy: (ErcSearch(self.max_robots), self.criterion)}
-        return find_ercs(searches, rounds, tell)[self.policy]
+        record = find_ercs({self.policy: (search, self.criterion)}, rounds, tell)[self.policy]
+        if record.first_failing is None and late:
+            return replace(record, faults=(f'not measured, {late[min(late)]}',))
+        return record
+
+    def _measured(
+        self, robots: int, measure: Measure, late: dict[int, LateGeneratorError]
+    ) -> list[RoundRecord]:
+        """Measure a fleet, once more if the load generator was late; nothing if it was again."""
+        try:
+            return self._rounds(robots, measure)
+        except LateGeneratorError:
+            pass
+        try:
+            return self._rounds(robots, measure)
+        except LateGeneratorError as error:
+            if robots == 1:
+                raise
+            late[robots] = error
+            return []
 
     def _rounds(self, robots: int, measure: Measure) -> list[RoundRecord]:
         return [

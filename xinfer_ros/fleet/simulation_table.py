@@ -111,7 +111,9 @@ def erc_table(title: str, records: Sequence[ErcRecord]) -> ReportTable:
 
 
 def erc_line(record: ErcRecord, max_robots: int) -> str:
-    """Return why the next larger fleet fails, or that none of those tested does."""
+    """Return why the next larger fleet fails or was not measured, or that none tested fails."""
+    if record.first_failing is None and record.faults:
+        return f'{record.policy}: {"; ".join(record.faults)}'
     if record.first_failing is None:
         return (
             f'{record.policy}: no fleet of up to {max_robots} robots fails; --max-robots tests '
