@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from xinfer_ros.brain.rpent import Prediction, Rows, answer, read_call
-from xinfer_ros.brain.rpent_server import RpentServer
+from xinfer_ros.brain.rpent_server import MOST_BYTES, RpentServer
 from xinfer_ros.errors import Reason, Rejected
 
 PNG = {'format': 'png', 'data': base64.b64encode(b'a picture').decode()}
@@ -93,6 +93,9 @@ def test_asking_whether_somebody_is_there_is_no_prediction() -> None:
         (_first(state=[[1, 2], [3, 4]]), 'one robot'),
         (_first(state=[[float('nan')]]), 'finite'),
         (_first(state='many'), 'one robot'),
+        (_first(state=[[10**400]]), 'one robot'),
+        (_batched(states=[[10**400]]), 'list of numbers'),
+        (_batched(states={'__ndarray__': '', 'dtype': ['uint8'], 'shape': [0]}), 'array of'),
         (_batched(main_images=_tagged(np.zeros((2, 4, 6, 3), np.uint8))), 'allowed: uint8'),
         (_batched(main_images={'__ndarray__': 'AAAA', 'dtype': 'uint8', 'shape': [2]}), '3 bytes'),
         (
@@ -132,6 +135,11 @@ def test_the_endpoint_answers_failures_in_its_body_and_without_traceback() -> No
                 assert got.status == 503
             async with http.get('/healthz') as got:
                 assert got.status == 200
+            for headers in ({'Host': 'evil.example'}, {'Sec-Fetch-Site': 'cross-site'}):
+                async with http.post('/call', json=_first(), headers=headers) as got:
+                    assert (got.status, (await got.json())['ok']) == (403, False)
+            async with http.post('/call', data=bytes(MOST_BYTES + 1)) as got:
+                assert (got.status, (await got.json())['ok']) == (413, False)
         await server.close()
 
     asyncio.run(work())

@@ -3,7 +3,7 @@
 
 import pytest
 
-from xinfer_ros.brain.skill import Skill, SkillEnd, SkillWish
+from xinfer_ros.brain.skill import RobotTask, Skill, SkillEnd, SkillWish
 from xinfer_ros.core.metrics import RobotReport
 
 S = 1_000_000_000
@@ -53,8 +53,32 @@ def test_a_skill_until_still_ends_when_the_robot_stops_after_it_has_moved() -> N
     assert skill.judge('pick', 55 * S // 10) is SkillEnd.DONE
 
 
+def test_a_robot_that_is_made_to_hold_does_not_stand_still_by_itself() -> None:
+    """Its server is down, or its brain waits: the skill is not done."""
+    skill = _skill(until_still=True)
+    _lived(skill, 3)
+    for half in range(6, 14):
+        skill.reported(_report(175, motion=0.0), half * S // 2)
+    assert skill.judge('pick', 7 * S) is None
+    for half in range(14, 20):
+        skill.reported(_report(40 * half, motion=0.0), half * S // 2)
+    assert skill.judge('pick', 19 * S // 2) is SkillEnd.DONE
+
+
 def test_another_task_takes_over() -> None:
     assert _skill().judge('put it down', S) is SkillEnd.REPLACED
+
+
+def test_what_we_said_ourselves_takes_nothing_over_however_late_it_is_heard() -> None:
+    task = RobotTask()
+    for name in ('one', 'two', 'three'):
+        task.given(name)
+    assert not task.heard('one')
+    assert task.name == 'three'
+    assert not task.heard('three')  # 'two' was lost on its way
+    assert not task.heard('three')  # somebody says the same
+    assert task.heard('two')
+    assert task.name == 'two'
 
 
 def test_an_executor_that_is_not_heard_ends_it() -> None:
@@ -63,12 +87,13 @@ def test_an_executor_that_is_not_heard_ends_it() -> None:
     assert skill.judge('pick', 2 * S) is SkillEnd.SILENT
 
 
-def test_an_executor_that_starts_anew_is_counted_from_there() -> None:
+def test_an_executor_that_starts_anew_is_counted_on() -> None:
     skill = _skill()
     skill.reported(_report(500), S)
+    skill.reported(_report(520), S)
     skill.reported(_report(0), 2 * S)
     skill.reported(_report(30), 3 * S)
-    assert skill.progress(3 * S).steps == 30
+    assert skill.progress(3 * S).steps == 50
 
 
 @pytest.mark.parametrize('end', SkillEnd)

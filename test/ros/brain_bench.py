@@ -108,8 +108,11 @@ class BrainBench:
         given = ['port:=0', f'upstreams:=["{self.llm.server.url}"]', *parameters]
         pairs = [part for parameter in given for part in ('-p', parameter)]
         self.node: NodeProcess = graph.run('brain_main', '--ros-args', *pairs)
-        self._episodes = ActionClient(graph.node, RunEpisode, '/fleet/run_episode')
-        self._skills = ActionClient(graph.node, RunSkill, '/fleet/run_skill')
+        self._episodes = self._client(RunEpisode, '/fleet/run_episode')
+        self._skills = self._client(RunSkill, '/fleet/run_skill')
+
+    def _client(self, kind: Any, name: str) -> ActionClient:
+        return ActionClient(self._graph.node, kind, name, result_service_qos_profile=qos.RESULTS)
 
     def episode(self, robot: str, **wish: Any) -> Goal:
         """Ask for an episode."""
@@ -128,9 +131,16 @@ class BrainBench:
         return states
 
     @staticmethod
-    def ask(base_url: str) -> Any:
-        """Let an agent take a turn."""
-        with openai.OpenAI(base_url=base_url, api_key='none', max_retries=0) as agent:
+    def ask(base_url: str, robot: str = '') -> Any:
+        """
+        Let an agent take a turn.
+
+        :param robot: that it names, if any
+        """
+        headers = {'X-Robot-ID': robot} if robot else {}
+        with openai.OpenAI(
+            base_url=base_url, api_key='none', max_retries=0, default_headers=headers
+        ) as agent:
             return agent.chat.completions.create(model='brain', messages=SAID, max_tokens=4)
 
     def close(self) -> None:

@@ -9,7 +9,8 @@ from action_msgs.msg import GoalStatus
 from std_msgs.msg import Empty
 
 from xinfer_ros.action import RunEpisode
-from xinfer_ros.msg import BrainState
+from xinfer_ros.msg import BrainState, ExecutorState
+from xinfer_ros.ros import qos
 
 from .brain_bench import BrainBench
 from .graph import Graph
@@ -96,20 +97,71 @@ def test_a_frozen_llm_is_told_to_the_robot_and_so_is_its_return(
     assert bench.ask(goal.feedback[-1].base_url).usage is not None
 
 
-@pytest.mark.parametrize('wish', [{'robot': ''}, {'robot': '/r0'}, {'robot': 'a b'}])
-def test_a_goal_for_no_robot_is_refused(
-    graph: Graph, bench: BrainBench, wish: dict[str, str]
-) -> None:
-    assert not bench.episode(wish['robot']).accepted
+@pytest.mark.parametrize('robot', ['', '/r0', 'a b', 'r' * 101])
+def test_a_goal_for_no_robot_is_refused(graph: Graph, bench: BrainBench, robot: str) -> None:
+    assert not bench.episode(robot).accepted
     graph.until(lambda: 'allowed: the namespace of a robot' in bench.node.output, 'it says why')
+    assert not bench.skill(robot, task='pick', timeout_ns=10**9).accepted
+    assert bench.episode('r' * 100).accepted  # the longest name that has its topics and episodes
 
 
-def test_the_end_of_the_node_is_the_end_of_its_goals(graph: Graph, bench: BrainBench) -> None:
-    goal = bench.episode('r0')
-    graph.until(lambda: goal.feedback, 'it is heard of')
-    bench.node.process.terminate()
-    assert goal.result.outcome == RunEpisode.Result.SHUTDOWN
-    assert bench.node.end() == 0
+def test_the_end_of_the_node_is_the_end_of_its_goals_which_all_get_their_result(
+    graph: Graph,
+) -> None:
+    bench = BrainBench(graph)
+    try:
+        states = bench.states('r0')
+        goals = [bench.episode(f'r{number}') for number in range(15)]
+        first = goals[0]
+        graph.until(lambda: all(goal.feedback for goal in goals), 'all are heard of')
+        bench.ask(first.feedback[-1].base_url)
+        heard = len(first.feedback)
+        graph.until(lambda: len(first.feedback) > heard + 2, 'the turn is known')
+        bench.node.process.terminate()
+        assert [goal.result.outcome for goal in goals] == 15 * [RunEpisode.Result.SHUTDOWN]
+        assert (first.result.turns, first.result.output_tokens) == (1, 4)
+        assert bench.node.end() == 0
+        graph.until(lambda: states[-1].state == BrainState.NONE, 'its robot waits for no brain')
+        assert states[-1].detail == 'the brain node ends'
+    finally:
+        bench.close()
+
+
+def test_a_goal_is_cancelled_while_it_waits(graph: Graph, bench: BrainBench) -> None:
+    bench.episode('r0')
+    second = bench.episode('r1')
+    graph.until(lambda: second.feedback, 'it waits')
+    second.cancel()
+    assert second.result.outcome == RunEpisode.Result.ENDED
+    assert second.status == GoalStatus.STATUS_CANCELED
+
+
+def test_a_robot_that_reports_keeps_the_episode_of_a_dead_agent_for_a_while_only(
+    graph: Graph,
+) -> None:
+    bench = BrainBench(graph, 'lease_s:=1.5', 'agent_idle_s:=1.0', 'idle_lease_s:=1.5')
+    try:
+        reports = graph.node.create_publisher(ExecutorState, '/r0/executor_state', qos.CHUNK)
+        graph.node.create_timer(0.3, lambda: reports.publish(ExecutorState()))
+        states = bench.states('r0')
+        goal = bench.episode('r0')
+        graph.until(lambda: goal.feedback, 'a place')
+        base_url = goal.feedback[-1].base_url
+        bench.ask(base_url.replace(goal.feedback[-1].episode_id, 'by-path'), robot='r0')
+        graph.until(lambda: any(s.episode_id == 'by-path' for s in states), 'both are shown')
+        graph.until(lambda: states[-1].state == BrainState.NONE, 'both are over')
+        assert goal.result.outcome == RunEpisode.Result.LEASE_EXPIRED
+    finally:
+        bench.close()
+
+
+def test_a_robot_whose_brain_node_is_gone_is_told_that_it_has_no_episode(
+    graph: Graph, bench: BrainBench
+) -> None:
+    """A brain node that was killed left it waiting; the next one knows of no episode."""
+    states = bench.states('r0')
+    graph.until(lambda: states, 'it is told')
+    assert (states[0].state, states[0].robot_id) == (BrainState.NONE, 'r0')
 
 
 def test_a_wrong_setting_stops_the_start(graph: Graph) -> None:

@@ -11,10 +11,11 @@ from typing import Any
 import cv2
 import numpy as np
 import pytest
+from std_msgs.msg import String
 
 from xinfer_ros.action import RunSkill
 from xinfer_ros.models.registry import echo_contract
-from xinfer_ros.msg import BrainState, ExecutorState
+from xinfer_ros.msg import BrainState, ExecutorState, Observation
 from xinfer_ros.ros import qos
 
 from .brain_bench import BrainBench
@@ -89,10 +90,25 @@ def test_a_skill_ends_with_its_time_or_with_the_next_one(graph: Graph, bench: Br
     third = bench.skill('r0', task='three', timeout_ns=60 * 10**9)
     third.cancel()
     assert third.result.outcome == END.CANCELLED
+    fourth = bench.skill('r0', task='four', timeout_ns=60 * 10**9)
+    other = graph.node.create_publisher(String, '/r0/task', 10)
+    graph.node.create_timer(0.3, lambda: other.publish(String(data='another')))
+    assert fourth.result.outcome == END.REPLACED
+    tasks: list[Any] = []
+    graph.node.create_subscription(String, '/r0/task', tasks.append, qos.STATE)
+    graph.spin(1.0)
+    # an executor that starts anew does not begin with what is over
+    assert 'four' not in [task.data for task in tasks]
 
 
 def test_a_skill_of_a_robot_that_is_not_there_is_told_so(graph: Graph, bench: BrainBench) -> None:
     assert bench.skill('nobody', task='pick', timeout_ns=60 * 10**9).result.outcome == END.SILENT
+    tasks: list[Any] = []
+    graph.node.create_subscription(String, '/nobody/task', tasks.append, qos.STATE)
+    states = bench.states('nobody')
+    graph.until(lambda: states, 'its topics are found')
+    graph.spin(0.5)
+    assert not tasks  # it does not begin with the task of a skill that has failed
     for wrong in ({'task': ''}, {'timeout_ns': 0}, {'until': 9}):
         wish = {'task': 'pick', 'timeout_ns': 10**9, **wrong}
         assert not bench.skill('r0', **wish).accepted
@@ -102,6 +118,10 @@ def test_rpent_gets_the_chunks_of_the_fleet_server(graph: Graph) -> None:
     """One chunk a call, with the joints in RPent's order, over a real server."""
     names = list(reversed(echo_contract().joint_names))
     graph.server()
+    # a recorder listens: it is not taken for the server
+    graph.node.create_subscription(
+        Observation, '/rpent_0/observation', lambda message: None, qos.OBSERVATION
+    )
     node = BrainBench(
         graph, 'rpent_port:=18101', f'rpent_joint_names:={json.dumps(names)}',
         'rpent_budget_s:=5.0',

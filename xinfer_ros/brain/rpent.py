@@ -140,9 +140,9 @@ def _array(facts: Any) -> npt.NDArray[Any]:
     if isinstance(facts, list):
         try:
             return np.asarray(facts, np.float32)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             raise Rejected(Reason.REJECTED_STATE, 'a list of numbers is needed') from None
-    if not isinstance(facts, Mapping) or facts.get('dtype') not in _TYPES:
+    if not isinstance(facts, Mapping) or str(facts.get('dtype')) not in _TYPES:
         raise Rejected(Reason.REJECTED_IMAGE, f'an array of {", ".join(sorted(_TYPES))} is needed')
     shape, data = facts.get('shape'), _bytes(facts.get('__ndarray__'))
     good = isinstance(shape, list) and all(isinstance(n, int) and 0 < n < 2**20 for n in shape)
@@ -165,7 +165,7 @@ def _bytes(text: Any) -> bytes:
 def _state(values: Any) -> Rows:
     try:
         state = np.asarray(values, np.float32)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         state = np.zeros(0, np.float32)
     if state.ndim == 2 and len(state) == 1:
         state = state[0]

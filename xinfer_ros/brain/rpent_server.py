@@ -8,11 +8,13 @@ from typing import Any
 
 from aiohttp import web
 
+from xinfer_ros.brain.gateway.access import Access
 from xinfer_ros.brain.rpent import Prediction, Rows, answer, read_call, read_predict
 from xinfer_ros.errors import ConfigError, Reason, Rejected
 
 MOST_BYTES = 64 << 20
 Predict = Callable[[Prediction], Awaitable[Rows]]
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 log = logging.getLogger(__name__)
 
@@ -21,11 +23,14 @@ class RpentServer:
     """
     ``POST /call`` as RPent's RPC, ``POST /predict`` and ``GET /healthz`` as its first version.
 
+    RPent sends no token, so nobody is asked for one; but a web page has no access.
+
     :param predict: computes a chunk; it raises Rejected if there is none
     """
 
     def __init__(self, predict: Predict) -> None:
         self._predict = predict
+        self._access = Access('127.0.0.1', '', '')
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -36,7 +41,10 @@ class RpentServer:
         :param port: 0: any that is free
         :raises ConfigError: if the address is not free
         """
-        application = web.Application(client_max_size=MOST_BYTES)
+        self._access = Access(host, '', '')
+        if self._access.is_open:
+            log.warning('other machines reach the VLA endpoint, which can ask for no token')
+        application = web.Application(client_max_size=MOST_BYTES, middlewares=[self._guard])
         application.router.add_post('/call', self._call)
         application.router.add_post('/predict', self._plain)
         application.router.add_get('/healthz', self._health)
@@ -51,6 +59,18 @@ class RpentServer:
                 f'the VLA endpoint can not listen on {host}:{port}: {error.strerror}'
             ) from None
         self.port = self._runner.addresses[0][1]
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        refusal = self._access.refusal(request.method, request.path, request.headers)
+        if refusal is not None:
+            status, text = refusal
+            return web.json_response({'ok': False, 'error': text}, status=status)
+        try:
+            return await handler(request)
+        except web.HTTPRequestEntityTooLarge:
+            text = f'the body is larger than {MOST_BYTES >> 20} MiB'
+            return web.json_response({'ok': False, 'error': text}, status=413)
 
     async def close(self) -> None:
         """Stop listening."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """When a skill of a robot is over, told from the reports of its executor."""
 
+from collections import deque
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -37,6 +38,29 @@ _WORDS = {
 }
 
 
+class RobotTask:
+    """The task of a robot, for one who gives it tasks and hears whatever others give it."""
+
+    def __init__(self) -> None:
+        self.name = ''
+        self._echoes: deque[str] = deque()
+
+    def given(self, task: str) -> None:
+        """Note that we give a task; it will be heard too."""
+        self.name = task
+        self._echoes.append(task)
+
+    def heard(self, task: str) -> bool:
+        """Return whether a task that is heard takes over; ours come in order, late, or never."""
+        if task in self._echoes:
+            while self._echoes.popleft() != task:
+                pass
+            return False
+        takes_over = task != self.name
+        self.name = task
+        return takes_over
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillWish:
     """
@@ -56,7 +80,7 @@ class SkillWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillProgress:
-    """How far a skill is; counted from its first report on."""
+    """How far a skill is; counted from its first report on, over starts of the executor."""
 
     steps: int
     starved_ticks: int
@@ -73,30 +97,41 @@ class Skill:
 
     def __init__(self, wish: SkillWish, began_ns: int) -> None:
         self._wish, self._began_ns = wish, began_ns
-        self._first: RobotReport | None = None
         self._latest: RobotReport | None = None
+        self._steps = self._starved_ticks = 0
         self._heard_ns = began_ns
         self._has_moved = False
         self._still_since_ns: int | None = None
 
     def reported(self, report: RobotReport, now_ns: int) -> None:
         """Take in a report of the executor."""
-        first = self._first
-        if first is None or report.executed_steps < first.executed_steps:  # it has started anew
-            self._first = report
-        self._latest, self._heard_ns = report, now_ns
-        if report.motion >= STILL_MOTION:
+        before, self._latest, self._heard_ns = self._latest, report, now_ns
+        if before is None or report.executed_steps < before.executed_steps:
+            self._still_since_ns = None
+            return  # the first one, or it has started anew
+        steps = report.executed_steps - before.executed_steps
+        self._steps += steps
+        self._starved_ticks += max(report.starved_ticks - before.starved_ticks, 0)
+        self._moved(report.motion, now_ns, runs=steps > 0)
+
+    def _moved(self, motion: float, now_ns: int, *, runs: bool) -> None:
+        """
+        Note whether the robot stands still.
+
+        :param runs: whether rows run; one that is made to hold stands still for another reason
+        """
+        if not runs:
+            self._still_since_ns = None
+        elif motion >= STILL_MOTION:
             self._has_moved, self._still_since_ns = True, None
         elif self._still_since_ns is None:
             self._still_since_ns = now_ns
 
     def progress(self, now_ns: int) -> SkillProgress:
         """Return how far it is."""
-        first, latest = self._first, self._latest
-        known = first is not None and latest is not None
         return SkillProgress(
-            steps=latest.executed_steps - first.executed_steps if known else 0,  # type: ignore[union-attr]
-            starved_ticks=latest.starved_ticks - first.starved_ticks if known else 0,  # type: ignore[union-attr]
+            steps=self._steps,
+            starved_ticks=self._starved_ticks,
             elapsed_ns=now_ns - self._began_ns,
         )
 

@@ -19,6 +19,7 @@ from xinfer_ros.ros.skill_server import SkillServer
 
 DIAGNOSE_S = 1.0
 LAST_SPINS, LAST_SPIN_S = 20, 0.01
+SPINS_PER_GOAL = 4  # its last state, its result, and what comes in between
 
 
 class BrainNode(Node):
@@ -46,7 +47,7 @@ class BrainNode(Node):
         declare(self, config)
         self._host = host
         self._relay = Relay(self)
-        robots = BrainRobots(self, lambda robot_id: host.alive(robot_id.replace('/', '.')))
+        robots = BrainRobots(self)
         self._episodes = EpisodeServer(self, host, self._relay, robots, config)
         self._skills = SkillServer(self, robots, clock)
         self._endpoint = None if make_endpoint is None else make_endpoint(self, self._relay)
@@ -66,7 +67,8 @@ class BrainNode(Node):
             self._endpoint.close()
         self._episodes.end_all()
         self._skills.end_all()
-        for _ in range(LAST_SPINS):  # so that the results leave
+        num_goals = self._episodes.num_goals + self._skills.num_goals
+        for _ in range(LAST_SPINS + SPINS_PER_GOAL * num_goals):  # so that the results leave
             if self.executor is not None:
                 self.executor.spin_once(timeout_sec=LAST_SPIN_S)
         self._relay.close()

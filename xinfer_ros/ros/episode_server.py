@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS action RunEpisode, and how every brain fares on the topics of its robot."""
+"""The ROS action RunEpisode."""
 
 import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from rclpy.node import Node
@@ -11,12 +13,30 @@ from xinfer_ros.brain.gateway.episode import EpisodeRequest, EpisodeView, Outcom
 from xinfer_ros.brain.gateway.host import GatewayHost
 from xinfer_ros.config import BrainConfig
 from xinfer_ros.errors import Rejected
-from xinfer_ros.msg import BrainState
-from xinfer_ros.ros.brain_robots import NAME, BrainRobots, name_fault
+from xinfer_ros.ros.brain_display import BrainDisplay
+from xinfer_ros.ros.brain_robots import BrainRobots, name_fault
 from xinfer_ros.ros.long_action import LongAction, LongGoal
+from xinfer_ros.ros.parameters import steady_clock
 from xinfer_ros.ros.relay import Relay
 
 REFRESH_S = 1.0
+FREE_S = 5.0  # between two looks for robots whose brain node is gone
+END = 'the brain node ends'
+
+
+@dataclass(slots=True, kw_only=True)
+class OpenEpisode:
+    """
+    An episode that a goal has opened.
+
+    :param goal: that waits for its end
+    :param let_die: ends that signs of life of its robot count
+    :param view: as it was heard of last
+    """
+
+    goal: LongGoal
+    let_die: Callable[[], None]
+    view: EpisodeView | None = None
 
 
 class EpisodeServer:
@@ -34,14 +54,15 @@ class EpisodeServer:
         self, node: Node, host: GatewayHost, relay: Relay, robots: BrainRobots, config: BrainConfig
     ) -> None:
         self._host, self._relay, self._robots, self._config = host, relay, robots, config
-        self._goals: dict[str, LongGoal] = {}
-        self._shown: dict[str, str] = {}  # episode that is shown, by robot
+        self._open: dict[str, OpenEpisode] = {}
+        self._display = BrainDisplay(robots)
         self._action = LongAction(
             node, RunEpisode, 'run_episode', check=_why_refused, begin=self._begin,
             cancel=self._cancel,
         )  # fmt: skip
         self._logger = node.get_logger()
-        node.create_timer(REFRESH_S, lambda: host.refresh(self._post))
+        node.create_timer(REFRESH_S, lambda: host.refresh(self._post), clock=steady_clock())
+        node.create_timer(FREE_S, robots.free, clock=steady_clock())
         host.listen(self._post)
 
     def _post(self, view: EpisodeView) -> None:
@@ -49,12 +70,17 @@ class EpisodeServer:
 
     def _begin(self, goal: LongGoal) -> None:
         request = goal.request
-        episode_id = f'{request.robot_id.replace("/", ".")}-{secrets.token_hex(4)}'
-        self._goals[episode_id] = goal
-        self._robots[request.robot_id]  # its signs of life count from now on
+        robot = request.robot_id.replace('/', '.')
+        episode_id = f'{robot}-{secrets.token_hex(4)}'
+
+        def lives(is_heartbeat: bool) -> None:
+            self._host.alive(episode_id, is_heartbeat=is_heartbeat)
+
+        let_die = self._robots[request.robot_id].feel(lives)
+        self._open[episode_id] = OpenEpisode(goal=goal, let_die=let_die)
         wish = EpisodeRequest(
             episode=episode_id,
-            robot=request.robot_id.replace('/', '.'),
+            robot=robot,
             task=request.task,
             priority=request.priority,
             max_wait_ns=request.max_wait_ns or round(self._config.max_wait_s * 1e9),
@@ -65,42 +91,34 @@ class EpisodeServer:
         )
 
     def _cancel(self, goal: LongGoal) -> None:
-        for episode_id, known in self._goals.items():
-            if known is goal:
+        for episode_id, episode in self._open.items():
+            if episode.goal is goal:
                 self._host.end(episode_id)
 
     def _refused(self, episode_id: str, refusal: Rejected) -> None:
         result = RunEpisode.Result(
             outcome=int(Outcome.NOT_ADMITTED), detail=str(refusal), episode_id=episode_id
         )
-        self._goals.pop(episode_id).end(result, good=False)
+        self._end(episode_id, result, good=False)
 
     def _changed(self, view: EpisodeView) -> None:
-        goal = self._goals.get(view.episode)
-        self._show(view)
-        if goal is None:
+        self._display.changed(view)
+        episode = self._open.get(view.episode)
+        if episode is None:
             return
+        episode.view = view
         if view.phase is not Phase.ENDED:
-            goal.feedback(self._feedback(view))
+            episode.goal.feedback(self._feedback(view))
             return
-        del self._goals[view.episode]
         self._logger.info(f'episode {view.episode}: {view.detail}, {view.turns} turns')
-        goal.end(_result(view), good=view.outcome is Outcome.ENDED)
+        result = _result(view, view.outcome or Outcome.ENDED, view.detail)
+        self._end(view.episode, result, good=view.outcome is Outcome.ENDED)
 
-    def _show(self, view: EpisodeView) -> None:
-        """Publish on the robot's topic; of several episodes the one that began last counts."""
-        robot_id = view.robot.replace('.', '/')
-        if view.robot == view.episode or not NAME.fullmatch(robot_id):
-            return
-        is_over = view.phase is Phase.ENDED
-        if is_over and self._shown.get(robot_id) != view.episode:
-            return
-        if is_over:
-            del self._shown[robot_id]
-        elif view.version == 1 or robot_id not in self._shown:
-            self._shown[robot_id] = view.episode
-        if is_over or self._shown[robot_id] == view.episode:
-            self._robots[robot_id].show(_state(robot_id, view))
+    def _end(self, episode_id: str, result: Any, *, good: bool) -> None:
+        episode = self._open.pop(episode_id, None)
+        if episode is not None:  # else the node ends, and has ended it
+            episode.let_die()
+            episode.goal.end(result, good=good)
 
     def _feedback(self, view: EpisodeView) -> Any:
         return RunEpisode.Feedback(
@@ -113,10 +131,21 @@ class EpisodeServer:
         )
 
     def end_all(self) -> None:
-        """End every goal, since the node ends."""
-        for goal in self._action.goals():
-            goal.end(RunEpisode.Result(outcome=int(Outcome.SHUTDOWN)), good=False)
-        self._goals.clear()
+        """End every goal, since the node ends; its robots wait for no brain any more."""
+        for episode_id, episode in list(self._open.items()):
+            view = episode.view
+            result = RunEpisode.Result(
+                outcome=int(Outcome.SHUTDOWN), detail=END, episode_id=episode_id
+            )
+            if view is not None:
+                result = _result(view, Outcome.SHUTDOWN, END)
+            self._end(episode_id, result, good=False)
+        self._display.end(END)
+
+    @property
+    def num_goals(self) -> int:
+        """Return how many goals do not have their result yet."""
+        return self._action.num_goals
 
     def close(self) -> None:
         """Remove the action."""
@@ -131,22 +160,10 @@ def _why_refused(request: Any) -> str:
     return ''
 
 
-def _state(robot_id: str, view: EpisodeView) -> BrainState:
-    is_over = view.phase is Phase.ENDED
-    return BrainState(
-        robot_id=robot_id,
-        episode_id='' if is_over else view.episode,
-        state=BrainState.NONE if is_over else view.phase.value + 1,
-        position=view.position or 0,
-        estimate_ns=-1 if view.estimate_ns is None else view.estimate_ns,
-        detail=view.detail,
-    )
-
-
-def _result(view: EpisodeView) -> Any:
+def _result(view: EpisodeView, outcome: Outcome, detail: str) -> Any:
     return RunEpisode.Result(
-        outcome=int(view.outcome or 0),
-        detail=view.detail,
+        outcome=int(outcome),
+        detail=detail,
         episode_id=view.episode,
         turns=view.turns,
         prompt_tokens=view.prompt_tokens,

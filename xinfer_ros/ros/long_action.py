@@ -7,6 +7,8 @@ from typing import Any
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 
+from xinfer_ros.ros import qos
+
 
 class LongGoal:
     """
@@ -86,11 +88,13 @@ class LongAction:
             goal_callback=self._consider,
             handle_accepted_callback=self._accepted,
             cancel_callback=self._cancelled,
+            result_service_qos_profile=qos.RESULTS,
         )
 
-    def goals(self) -> list[LongGoal]:
-        """Return the goals that are not over."""
-        return [goal for goal in self._goals.values() if not goal.is_over]
+    @property
+    def num_goals(self) -> int:
+        """Return how many goals do not have their last state yet."""
+        return len(self._goals)
 
     def _consider(self, request: Any) -> GoalResponse:
         if why := self._check(request):

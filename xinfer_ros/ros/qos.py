@@ -21,6 +21,8 @@ STATE = QoSProfile(
     reliability=ReliabilityPolicy.RELIABLE,
     durability=DurabilityPolicy.TRANSIENT_LOCAL,
 )
+# results of many goals may leave at once, as a node ends; the usual depth keeps ten of them
+RESULTS = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 EVENT = QoSProfile(depth=4, reliability=ReliabilityPolicy.BEST_EFFORT)
 SENSOR = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 # several drivers may share the topic, each with some of the joints; all are polled once a tick

@@ -8,8 +8,8 @@ from typing import Any
 from rclpy.node import Node
 
 from xinfer_ros.brain.gateway.host import GatewayHost
-from xinfer_ros.brain.gateway.patience import at_most
 from xinfer_ros.brain.rpent import Prediction, Rows
+from xinfer_ros.brain.rpent_calls import PAUSE_S, RpentCalls
 from xinfer_ros.brain.rpent_server import RpentServer
 from xinfer_ros.config import BrainConfig
 from xinfer_ros.core.chunk import Answer, check_rows, columns_by_name
@@ -17,78 +17,50 @@ from xinfer_ros.errors import Reason, Rejected
 from xinfer_ros.ros.relay import Relay
 from xinfer_ros.ros.rpent_robot import Resolve, RpentRobot
 
-PATIENCE_S = 100.0  # RPent gives a call up after 120 s
-PAUSE_S = 0.2
 SERVICE_S = 5.0
-# what passes by itself, or with a new session
-PASSING = (
-    Reason.NOT_READY, Reason.ENGINE_RESTARTED, Reason.UNKNOWN_SESSION, Reason.EXPIRED, Reason.HUNG,
-    Reason.REJECTED_NO_SLOT, Reason.REJECTED_CAPACITY,
-)  # fmt: skip
 
 
-class RpentEndpoint:
+class AskingRobot:
     """
-    Answers calls in the loop of the gateway, and asks the server in rclpy's thread.
+    Asks the server for one robot: it is awaited in the loop of the gateway, and asks in rclpy's
+    thread.
 
-    Calls at once are different robots of the fleet; a call waits while all are taken.
-
-    :param node: the brain node
+    :param robot: its session
     :param relay: into rclpy's thread
     :param config: settings
-    :param host: whose loop serves
-    :raises ConfigError: if the address is not free
     """
 
-    def __init__(self, node: Node, relay: Relay, config: BrainConfig, host: GatewayHost) -> None:
-        self._relay, self._config, self._host = relay, config, host
-        self._robots = [RpentRobot(node, number, config) for number in range(config.rpent_calls)]
-        self._free: asyncio.Queue[RpentRobot] = asyncio.Queue()
-        for robot in self._robots:
-            self._free.put_nowait(robot)
-        self._server = RpentServer(self._predict)
-        host.run(self._server.start(config.host, config.rpent_port))
-        where = f'http://{config.host}:{self._server.port}'
-        node.get_logger().info(f'RPent reaches its VLA at --vla-endpoint {where}')
+    def __init__(self, robot: RpentRobot, relay: Relay, config: BrainConfig) -> None:
+        self._robot, self._relay, self._config = robot, relay, config
 
-    async def _predict(self, call: Prediction) -> Rows:
-        robot = await self._free.get()
-        try:
-            return await at_most(self._chunk(robot, call), PATIENCE_S)
-        except asyncio.TimeoutError:
-            text = f'no chunk within {PATIENCE_S:g} s'
-            raise Rejected(Reason.EXPIRED, text) from None
-        finally:
-            self._free.put_nowait(robot)
-
-    async def _chunk(self, robot: RpentRobot, call: Prediction) -> Rows:
-        """Return a chunk, whatever restarts meanwhile."""
-        while True:
-            try:
-                return self._rows(await self._ask(robot, call))
-            except Rejected as refusal:
-                if refusal.reason is Reason.UNKNOWN_SESSION:
-                    await self._register(robot)
-                elif refusal.reason not in PASSING:
-                    raise
-            await asyncio.sleep(PAUSE_S)
-
-    async def _register(self, robot: RpentRobot) -> None:
-        refusal = await self._in_ros(robot.register, SERVICE_S)
-        if refusal is not None:
-            raise refusal
-        while not robot.can_ask():
-            await asyncio.sleep(PAUSE_S)
-
-    async def _ask(self, robot: RpentRobot, call: Prediction) -> Answer:
-        if not robot.can_ask():
-            await self._register(robot)
+    async def chunk(self, call: Prediction) -> Rows:
+        """Return the rows of an answer in RPent's order of joints."""
+        if not self._robot.can_ask():
+            await self._register()
         seconds = 2 * self._config.rpent_budget_s + PAUSE_S
-        found = await self._in_ros(lambda resolve: robot.ask(call, resolve), seconds)
+        found = await self._in_ros(lambda resolve: self._robot.ask(call, resolve), seconds)
         if isinstance(found, Rejected):
             raise found
         assert isinstance(found, Answer)
-        return found
+        if found.reason is not Reason.OK:
+            raise Rejected(found.reason, found.detail)
+        names = self._config.rpent_joint_names
+        check_rows(found.rows, len(names))
+        return found.rows[:, columns_by_name(names, found.joint_names)]
+
+    def forget(self) -> None:
+        """Ask for a session anew before the next call."""
+        self._robot.forget()
+
+    async def _register(self) -> None:
+        refusal = await self._in_ros(self._robot.register, SERVICE_S)
+        if refusal is not None:
+            raise refusal
+        for _ in range(round(SERVICE_S / PAUSE_S)):
+            if self._robot.can_ask():
+                return
+            await asyncio.sleep(PAUSE_S)
+        raise Rejected(Reason.NOT_READY, 'the server does not listen to this robot yet')
 
     async def _in_ros(self, begin: Callable[[Resolve], None], seconds: float) -> Any:
         """
@@ -112,13 +84,28 @@ class RpentEndpoint:
             raise Rejected(Reason.EXPIRED, f'the server has not answered within {seconds:g} s')
         return future.result()
 
-    def _rows(self, found: Answer) -> Rows:
-        """Return the rows of an answer in RPent's order of joints."""
-        if found.reason is not Reason.OK:
-            raise Rejected(found.reason, found.detail)
-        names = self._config.rpent_joint_names
-        check_rows(found.rows, len(names))
-        return found.rows[:, columns_by_name(names, found.joint_names)]
+
+class RpentEndpoint:
+    """
+    Answers calls in the loop of the gateway.
+
+    :param node: the brain node
+    :param relay: into rclpy's thread
+    :param config: settings
+    :param host: whose loop serves
+    :raises ConfigError: if the address is not free
+    """
+
+    def __init__(self, node: Node, relay: Relay, config: BrainConfig, host: GatewayHost) -> None:
+        self._host = host
+        robots = [
+            AskingRobot(RpentRobot(node, number, config), relay, config)
+            for number in range(config.rpent_calls)
+        ]
+        self._server = RpentServer(RpentCalls(robots).predict)
+        host.run(self._server.start(config.host, config.rpent_port))
+        where = f'http://{config.host}:{self._server.port}'
+        node.get_logger().info(f'RPent reaches its VLA at --vla-endpoint {where}')
 
     def close(self) -> None:
         """Stop serving."""

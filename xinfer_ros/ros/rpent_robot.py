@@ -74,8 +74,12 @@ class RpentRobot:
         return None
 
     def can_ask(self) -> bool:
-        """Return whether the server listens to what is sent."""
-        return bool(self._publisher.get_subscription_count())
+        """Return whether the server listens to what is sent; a recorder may listen too."""
+        return self._session != 0 and self._publisher.get_subscription_count() > 0
+
+    def forget(self) -> None:
+        """Ask for a session anew before the next call."""
+        self._session = 0
 
     def ask(self, call: Prediction, resolve: Resolve) -> None:
         """Send an observation; resolve with its Answer, or a Rejected if it can't be sent."""

@@ -53,6 +53,8 @@ class RunningSkill:
         """End the goal."""
         self._stop_listening()
         self._stop_listening = lambda: None
+        if end is SkillEnd.SILENT:  # an executor that starts later must not begin with it
+            self.robot.withdraw_task()
         progress = self._skill.progress(self._clock.now_ns())
         result = RunSkill.Result(
             outcome=int(end),
@@ -106,12 +108,18 @@ class SkillServer:
             skill.look()
 
     def _cancel(self, goal: LongGoal) -> None:
-        self._running[goal.key].end(SkillEnd.CANCELLED)
+        if goal.key in self._running:  # else it has ended in this moment
+            self._running[goal.key].end(SkillEnd.CANCELLED)
 
     def end_all(self) -> None:
         """End every goal, since the node ends."""
         for skill in self._live():
             skill.end(SkillEnd.SHUTDOWN)
+
+    @property
+    def num_goals(self) -> int:
+        """Return how many goals do not have their result yet."""
+        return self._action.num_goals
 
     def close(self) -> None:
         """Remove the action."""
