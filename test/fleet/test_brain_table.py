@@ -12,7 +12,6 @@ from xinfer_ros.errors import ConfigError
 from xinfer_ros.fleet.brain_plots import controllers_plot, run_plot
 from xinfer_ros.fleet.brain_records import record_of, records_of
 from xinfer_ros.fleet.brain_runs import (
-    BrainRun,
     BrainTask,
     TraceCache,
     measured,
@@ -21,36 +20,16 @@ from xinfer_ros.fleet.brain_runs import (
     rule_of,
     scenario_of,
     simulate,
+    turns_of,
 )
 from xinfer_ros.fleet.brain_table import (
     Bars,
     bars_table,
     records_table,
     scenarios_of,
-    table_tasks,
 )
 
-RATES = {
-    'open': 0.6, 'static:12': 2.0, 'static:16': 2.3, 'static:20': 2.4, 'static:24': 2.1,
-    'aimd_usage': 1.3, 'aimd_hits': 1.8, 'working_set': 2.45,
-}  # fmt: skip
-
-
-def run_of(task: BrainTask, rps: float) -> BrainRun:
-    collapsed = [0.5 if 60 <= place < 66 else rps for place in range(180)]
-    return BrainRun(
-        task=task, rps=rps, hits=0.999, episodes_per_min=6.0, jain=0.99,
-        onset_s=120.0 if rps < 1.0 else None, parks=3, rates=tuple(collapsed),
-    )  # fmt: skip
-
-
-def runs(default: float = 2.45) -> list[BrainRun]:
-    rates = {**RATES, 'working_set': default}
-    return [
-        run_of(task, 2.4 if task.scenario.robots == 20 else rates.get(task.controller, 2.2))
-        for group in table_tasks([1, 2])
-        for task in group
-    ]
+from .brain_figures import run_of, runs
 
 
 def log_of(turns: list[tuple[float, bool]]) -> SimulationLog:
@@ -71,6 +50,18 @@ def test_run_that_does_not_thrash_has_no_onset() -> None:
     assert onset_of(SimulationLog(), 600.0) is None
 
 
+def test_fairness_is_measured_from_when_all_robots_are_there() -> None:
+    """Those that joined late counted as starved, and so did those that never were to join."""
+    late = replace(DISTURBANCES['robots'], robots=1, ramp_s=0.0, duration_s=1800.0)
+    late = replace(late, changes=(replace(late.changes[0], robots=2),))
+    turns = [(second, robot) for second in range(1800) for robot in range(1 + (second >= 600))]
+    log = SimulationLog(
+        turns=[TurnRecord(second * 10**9, robot, 1, 10, 10, True, 0) for second, robot in turns]
+    )
+    assert turns_of(log, late) == [1200.0, 1200.0]
+    assert turns_of(SimulationLog(), replace(late, duration_s=300.0)) == [0.0]
+
+
 def test_recovery_is_the_first_minute_at_the_level() -> None:
     run = run_of(BrainTask(controller='open', scenario=DISTURBANCES['capacity'], seed=1), 2.0)
     assert recovery_of(run, 600.0, 1.8) == 60.0
@@ -82,6 +73,9 @@ def test_bars_hold_for_good_figures_and_not_for_bad_ones() -> None:
     good, bad = (Bars(records_of(runs(default))).all() for default in (2.45, 1.9))
     assert all(bar.holds for bar in good)
     assert sum(not bar.holds for bar in bad) >= 5
+    unfair = [replace(run, jain=0.9) for run in runs()]
+    (found,) = (bar for bar in Bars(records_of(unfair)).all() if not bar.holds)
+    assert 'Jain' in found.name
     assert 'NO' in bars_table(bad).markdown()
 
 
@@ -102,6 +96,7 @@ def test_censored_onset_is_told_as_such() -> None:
     assert (record_of([one, one, other], None).onset_s, record_of([one], None).thrashed) == (
         None, 0,
     )  # fmt: skip
+    assert record_of([one, other], None).onset_s == 120.0  # not between it and never
     record = record_of([one, other, other], None)
     assert (record.onset_s, record.thrashed, record.recovery_s) == (120.0, 2, None)
 
@@ -114,7 +109,7 @@ def test_unknown_controller_is_refused_with_the_nearest(name: str) -> None:
 
 def test_unknown_scenario_is_refused() -> None:
     with pytest.raises(ConfigError, match="scenario 'capacty' is not known; did you mean capac"):
-        scenario_of('capacty', None)
+        scenario_of('capacty', None, 30.0)
 
 
 def test_pictures_are_drawn(tmp_path: Path) -> None:

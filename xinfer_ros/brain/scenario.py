@@ -14,7 +14,7 @@ class Change:
 
     :param at_s: when [s]
     :param capacity: share of the cache that is there
-    :param robots: size of the fleet, never smaller than before; None if it does not change
+    :param robots: size of the fleet; None, or fewer than there are, if it does not change
     :param appended: factor of the tokens that turns append
     """
 
@@ -41,9 +41,13 @@ class BrainScenario:
     changes: tuple[Change, ...] = ()
 
     @property
-    def most_robots(self) -> int:
-        """Return the size of the fleet at its largest."""
-        return max(self.robots, *(change.robots or 0 for change in self.changes), 0)
+    def joins_s(self) -> tuple[float, ...]:
+        """Return when each robot begins its first episode; a fleet never becomes smaller [s]."""
+        joins: list[float] = []
+        for at_s, robots in ((0.0, self.robots), *((c.at_s, c.robots) for c in self.changes)):
+            count = max((robots or 0) - len(joins), 0)
+            joins += [at_s + self.ramp_s * place / count for place in range(count)]
+        return tuple(joins)
 
 
 def steady(robots: int) -> BrainScenario:
@@ -66,7 +70,7 @@ DISTURBANCES: Mapping[str, BrainScenario] = {
 }
 DISTURBANCE_WORDS: Mapping[str, str] = {
     'capacity': 'the cache loses 40 % at 10 min and has them back at 20 min',
-    'robots': '16 robots become 48 at 10 min',
+    'robots': 'they become 48 at 10 min',
     'longer': 'turns append 1.5 times as much from 10 min on',
     'shorter': 'turns append half as much from 10 min on',
 }

@@ -99,14 +99,14 @@ class BrainSimulation:
         self._now = 0
         self._stepping = False
         self._appended = 1.0
-        self._fleet = 0
         self._episodes: dict[str, _Running] = {}
         self._numbers: dict[int, int] = {}
         self._log = SimulationLog()
 
     def run(self) -> SimulationLog:
         """Run it to its end and return what has happened."""
-        self._join(self._scenario.robots)
+        for robot, joins_s in enumerate(self._scenario.joins_s):
+            self._at(round(joins_s * NS), partial(self._arrive, robot))
         for change in self._scenario.changes:
             self._at(round(change.at_s * NS), partial(self._change, change))
         self._tick()
@@ -122,20 +122,9 @@ class BrainSimulation:
         self._order += 1
         heapq.heappush(self._events, (at_ns, self._order, happen))
 
-    def _join(self, robots: int) -> None:
-        """Let new robots start one after the other; a fleet never becomes smaller."""
-        count = max(robots - self._fleet, 0)
-        for place in range(count):
-            delay_ns = round(self._scenario.ramp_s * NS * place / count)
-            robot = self._fleet + place
-            self._at(self._now + delay_ns, partial(self._arrive, robot))
-        self._fleet += count
-
     def _change(self, change: Change) -> None:
         self._server.resize(change.capacity)
         self._appended = change.appended
-        if change.robots is not None:
-            self._join(change.robots)
 
     def _tick(self) -> None:
         server = self._server

@@ -7,17 +7,38 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from xinfer_ros.errors import ConfigError
+
 NS = 1_000_000_000
+MOST_TURNS, MOST_TOKENS, MOST_SIGMA = 1000, 10_000_000, 3.0
+
+
+def _check_sigma(name: str, sigma: float) -> None:
+    if not 0.0 <= sigma <= MOST_SIGMA:
+        raise ConfigError(f'{name} is {sigma:g}; 0 to {MOST_SIGMA:g} is allowed')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lengths:
-    """A lognormal distribution of whole numbers, cut at both ends."""
+    """
+    A lognormal distribution of whole numbers, cut at both ends.
+
+    :raises ConfigError: if the median is cut away
+    """
 
     median: float
     sigma: float
     low: float
     high: float
+
+    def __post_init__(self) -> None:
+        """Refuse ends that leave nothing."""
+        if not 1 <= self.low <= self.median <= self.high <= MOST_TOKENS:
+            raise ConfigError(
+                f'low, median, high are {self.low:g}, {self.median:.4g}, {self.high:g}; '
+                f'1 <= low <= median <= high <= {MOST_TOKENS:,} is needed'
+            )
+        _check_sigma('sigma', self.sigma)
 
     def draw(self, random: np.random.Generator, count: int) -> npt.NDArray[np.int64]:
         """Return values."""
@@ -39,6 +60,7 @@ class TraceModel:
     :param no_gap: share of turns that follow at once
     :param gap_median_s: of the other gaps [s]
     :param max_context: longest prompt [tokens]
+    :raises ConfigError: if one of them makes no sense
     """
 
     turns: Lengths = Lengths(median=np.exp(3.12), sigma=0.27, low=6, high=62)
@@ -53,6 +75,30 @@ class TraceModel:
     gap_sigma: float = 0.603
     max_gap_s: float = 7.5
     max_context: int = 214_700
+
+    def __post_init__(self) -> None:
+        """Refuse what no episodes can be drawn from."""
+        shares, tokens = self.appended_shares, self.appended_tokens
+        if not (shares[0] == 0.0 and shares[-1] == 1.0 and list(shares) == sorted(shares)):
+            raise ConfigError(f'appended_shares are {shares}; they must rise from 0 to 1')
+        if not (list(tokens) == sorted(tokens) and tokens[-1] <= MOST_TOKENS):
+            raise ConfigError(
+                f'appended_tokens are {tokens}; they must rise, to {MOST_TOKENS:,} at most'
+            )
+        if self.turns.high > MOST_TURNS:
+            raise ConfigError(f'turns are up to {self.turns.high:g}; {MOST_TURNS} is allowed')
+        if not (self.no_gap <= 1.0 and 1e-3 <= self.gap_median_s <= self.max_gap_s):
+            raise ConfigError(
+                f'no_gap is {self.no_gap}, gap_median_s {self.gap_median_s:g}; no_gap <= 1 and '
+                f'0.001 <= gap_median_s <= max_gap_s, {self.max_gap_s:g}, are needed'
+            )
+        if not self.first_prompt.median <= self.max_context <= MOST_TOKENS:
+            raise ConfigError(
+                f'max_context is {self.max_context:,}; allowed: {self.first_prompt.median:,.0f}, '
+                f'a first prompt, to {MOST_TOKENS:,}'
+            )
+        for name in ('appended_sigma', 'gap_sigma'):
+            _check_sigma(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NS = 1e9
 WINDOW_S = 30.0
+LEGEND = 1.3  # of the height, so that a legend hides nothing
 _COLOURS = {
     'open': '#8c8c8c',
     'aimd_usage': '#c98a00',
@@ -59,6 +60,7 @@ def _draw_episodes(axes: 'Axes', log: SimulationLog) -> None:
     axes.plot(minutes, [s.parked for s in states], color='#b5332e', label='parked')
     axes.plot(minutes, [s.queued for s in states], color='#8c8c8c', label='queued')
     axes.set_ylabel('episodes')
+    axes.set_ylim(top=LEGEND * axes.get_ylim()[1])
     axes.legend(fontsize=8, loc='upper right', ncols=3)
 
 
@@ -82,7 +84,8 @@ def _draw_tokens(axes: 'Axes', task: BrainTask, log: SimulationLog) -> None:
         times, [*sizes, sizes[-1]], where='post', color='black', linewidth=0.9, label='capacity'
     )
     axes.set_ylabel('tokens [million]')
-    axes.legend(fontsize=8, loc='lower right', ncols=3)
+    axes.set_ylim(top=LEGEND * axes.get_ylim()[1])
+    axes.legend(fontsize=8, loc='upper right', ncols=3)
 
 
 def _draw_turns(hits: 'Axes', rates: 'Axes', scenario: BrainScenario, log: SimulationLog) -> None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of the brain tier under one controller, as a flat record."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import fmean, median_low
 
 from xinfer_ros.fleet.brain_runs import BrainRun, BrainTask, level_of, recovery_of
 
@@ -19,7 +20,8 @@ class BrainRecord:
 
     :param robots: size of the fleet at the start
     :param hits: share of the turns, first ones excepted, that found their whole context cached
-    :param onset_s: median of when thrashing began, None if the median run did not thrash [s]
+    :param onset_s: median of when thrashing began, runs without it counted as later than all
+        others; None if fewer than half did [s]
     :param thrashed: runs that did
     :param recovery_s: mean time from the loss of capacity to the first minute at 90 % of the best
         number's rate; None in other scenarios, or if a run did not recover [s]
@@ -58,7 +60,7 @@ def record_of(runs: Sequence[BrainRun], level: float | None) -> BrainRecord:
     """
     task = runs[0].task
     onsets = [run.onset_s for run in runs]
-    middle = median(task.scenario.duration_s if at is None else at for at in onsets)
+    middle = median_low(math.inf if at is None else at for at in onsets)  # right-censored
     recovery = _recovery(runs, level, RECOVERED)
     nearly = _recovery(runs, level, NEARLY)
     return BrainRecord(
@@ -72,7 +74,7 @@ def record_of(runs: Sequence[BrainRun], level: float | None) -> BrainRecord:
         episodes_per_min=fmean(run.episodes_per_min for run in runs),
         jain=fmean(run.jain for run in runs),
         jain_least=min(run.jain for run in runs),
-        onset_s=None if middle >= task.scenario.duration_s else middle,
+        onset_s=None if math.isinf(middle) else middle,
         thrashed=sum(at is not None for at in onsets),
         parks=fmean(run.parks for run in runs),
         recovery_s=fmean(recovery) if recovery else None,

@@ -55,7 +55,7 @@ class BrainRun:
 
     :param rps: requests answered [1/s]
     :param hits: share of the turns, first ones excepted, that found their whole context cached
-    :param jain: Jain's index of the turns of the robots
+    :param jain: Jain's index of the robots' turns from when the last of them has joined
     :param onset_s: start of the first window of 120 s with fewer hits than 80 %, None if there is
         none until the end [s]
     :param parks: episodes parked, each time counted
@@ -93,19 +93,33 @@ def rule_of(name: str, settings: WorkingSetConfig | None = None) -> Rule:
     return plain[kind]()
 
 
-def scenario_of(name: str, robots: int | None) -> BrainScenario:
+def scenario_of(name: str, robots: int | None, minutes: float) -> BrainScenario:
     """
     Return a scenario.
 
     :param robots: at the start, None for the scenario's own number
-    :raises ConfigError: if it is not known
+    :param minutes: how long it is [min]
+    :raises ConfigError: if it is not known, or nothing of it would happen
     """
     if name == 'steady':
-        return steady(robots or 32)
+        return replace(steady(robots or 32), duration_s=60.0 * minutes)
     if name not in DISTURBANCES:
         known = ('steady', *DISTURBANCES)
         raise ConfigError(f'scenario {name!r} is not known; {nearest(name, known)}')
-    return replace(DISTURBANCES[name], robots=robots or DISTURBANCES[name].robots)
+    usual = DISTURBANCES[name]
+    scenario = replace(usual, robots=robots or usual.robots, duration_s=60.0 * minutes)
+    change = scenario.changes[0]
+    if change.at_s >= scenario.duration_s:
+        raise ConfigError(
+            f'scenario {name} begins to differ from steady at {change.at_s / 60.0:g} min; '
+            f'{minutes:g} min end before that'
+        )
+    if change.robots is not None and change.robots <= scenario.robots:
+        raise ConfigError(
+            f'scenario {name} makes the fleet {change.robots} robots; {scenario.robots} at the '
+            'start are as many already'
+        )
+    return scenario
 
 
 class TraceCache:
@@ -151,20 +165,26 @@ def measured(task: BrainTask, log: SimulationLog) -> BrainRun:
     duration_s = task.scenario.duration_s
     times = np.array([turn.at_ns for turn in log.turns]) / NS
     again = np.array([turn.hit for turn in log.turns if turn.hit is not None])
-    turns = [0.0] * task.scenario.most_robots
-    for turn in log.turns:
-        turns[turn.robot] += 1.0
     counts, _ = np.histogram(times, np.arange(0.0, duration_s + 1.0, 10.0))
     return BrainRun(
         task=task,
         rps=len(times) / duration_s,
         hits=float(again.mean()) if len(again) else 1.0,
         episodes_per_min=60.0 * len(log.episode_ends) / duration_s,
-        jain=jain_index(turns),
+        jain=jain_index(turns_of(log, task.scenario)),
         onset_s=onset_of(log, duration_s),
         parks=log.parks,
         rates=tuple(float(count) / 10.0 for count in counts),
     )
+
+
+def turns_of(log: SimulationLog, scenario: BrainScenario) -> list[float]:
+    """Return the turns of each robot that joins, from when the last of them has done so."""
+    joins_s = [at_s for at_s in scenario.joins_s if at_s < scenario.duration_s]
+    turns = [0.0] * len(joins_s)
+    for turn in log.turns:
+        turns[turn.robot] += turn.at_ns >= NS * joins_s[-1]
+    return turns
 
 
 def onset_of(log: SimulationLog, duration_s: float) -> float | None:

@@ -15,6 +15,7 @@ HINDSIGHT = (12, 16, 20, 21, 22, 23, 24)  # those the best is found among, stead
 DISTURBED = (12, 13, 14, 16, 18, 20, 24)  # and when something happens
 FLEETS = (32, 48)
 RECOVERY_S = 120.0
+FAIRNESS = 0.95
 
 
 def table_tasks(seeds: Sequence[int]) -> list[tuple[BrainTask, ...]]:
@@ -70,6 +71,7 @@ class Bars:
             *(self._best(n, HINDSIGHT, 0.98) for n in FLEETS),
             self._disturbed(),
             *self._recovery(),
+            self._fair(),
         ]
 
     def _steady(self, robots: int, controller: str) -> BrainRecord:
@@ -117,6 +119,17 @@ class Bars:
             _recovered('80', record.nearly_s, record.nearly_most_s),
             _recovered('90', record.recovery_s, record.recovery_most_s),
         ]
+
+    def _fair(self) -> Bar:
+        least = min(
+            (record for record in self._records.values() if record.controller == DEFAULT),
+            key=lambda record: record.jain_least,
+        )
+        return Bar(
+            name=f"every run, {DEFAULT}: Jain's index of the robots {FAIRNESS} or more",
+            found=f'{least.jain_least:.3f}, {least.scenario}, {least.robots} robots',
+            holds=least.jain_least >= FAIRNESS,
+        )
 
 
 def _recovered(percent: str, mean_s: float | None, most_s: float | None) -> Bar:

@@ -98,7 +98,7 @@ class FleetPlan:
             execution_steps=horizon.steps,
             spacing_ms=horizon.spacing_ms,
             period_ms=horizon.period_ms,
-            vla_per_s=1e3 * self._vla.per_ms(mix),
+            vla_per_s=1e3 * self._vla.per_ms(mix, horizon.period_ms, thinking_ms),
             vla_robots=vla,
             brain_robots=brain,
             brain_calls_per_s=calls_per_s,

@@ -49,7 +49,7 @@ class BrainTier:
 
     Source: ``brain.controllers.working_set``, whose rule and forecast these are. The context of an
     episode that has just ended is not counted: without a ``context_hint`` it may delay the next
-    one by ``linger_s``.
+    one until those that go on have had a turn.
 
     :param brain: server, episodes and controller
     :param episodes: how many are drawn

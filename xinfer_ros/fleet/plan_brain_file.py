@@ -108,7 +108,10 @@ def _changed(owner: Part, values: Mapping[str, Any], origin: str) -> Part:
         if name not in known:
             raise ConfigError(f'{origin} has no {name}; {nearest(name, known)}')
         accepted[name] = _value(getattr(owner, name), value, f'{origin}: {name}')
-    return replace(owner, **accepted)
+    try:
+        return replace(owner, **accepted)
+    except ConfigError as error:
+        raise ConfigError(f'{origin}: {error}') from error
 
 
 def _value(usual: Any, value: Any, origin: str) -> Any:

@@ -45,7 +45,7 @@ def plan_plot(
         most = max(most, *(record.robots for record in found))
     if records[0].brain_robots is not None:
         axes.axhline(records[0].brain_robots, color=_BRAIN, linewidth=1.6, label='brain tier')
-    _draw_checks(axes, checks)
+    _draw_checks(axes, checks, records[0])
     highest = max(max(r.vla_robots, r.brain_robots or 0) for r in records)
     axes.set_ylim(0.0, max(1.2 * most, min(1.15 * highest, 2.5 * most), 1.0))
     axes.set_xlim(0.0, float(deadlines[-1]))
@@ -60,7 +60,7 @@ def plan_plot(
 
 def _draw(axes: 'Axes', deadlines: Array, records: Sequence[PlanRecord], colour: str) -> None:
     first = records[0]
-    name = f'{first.execution_steps} × {first.spacing_ms:g} ms'
+    name = _name(first)
     robots = [record.robots for record in records]
     vla_robots = [record.vla_robots for record in records]
     axes.step(
@@ -73,6 +73,10 @@ def _draw(axes: 'Axes', deadlines: Array, records: Sequence[PlanRecord], colour:
     )  # fmt: skip
 
 
+def _name(record: PlanRecord) -> str:
+    return f'{record.execution_steps} × {record.spacing_ms:g} ms'
+
+
 def _turning_point(records: Sequence[PlanRecord]) -> str:
     """Return up to which deadline the VLA tier binds, in words; nothing if no brain ever does."""
     binding = [r.deadline_ms for r in records if r.binds != 'VLA' and r.deadline_ms is not None]
@@ -82,16 +86,16 @@ def _turning_point(records: Sequence[PlanRecord]) -> str:
 def _draw_mixes(axes: 'Axes', records: Sequence[PlanRecord], colour: str) -> None:
     for record in records:
         if record.deadline_ms is None:
-            name = f'{record.budgets}, {record.execution_steps} × {record.spacing_ms:g} ms'
+            name = f'{record.budgets}, {_name(record)}'
             axes.axhline(
                 record.robots, color=colour, linewidth=1.3, linestyle='--', label=f'fleet, {name}'
             )
 
 
-def _draw_checks(axes: 'Axes', checks: Sequence[CheckRecord]) -> None:
+def _draw_checks(axes: 'Axes', checks: Sequence[CheckRecord], first: PlanRecord) -> None:
     found = [(c.deadline_ms, c.simulated) for c in checks if c.deadline_ms is not None]
     if found:
         axes.plot(
             *zip(*found, strict=True), 'x', color='black', markersize=7, markeredgewidth=1.8,
-            label='VLA tier, simulated',
+            label=f'VLA tier, {_name(first)}, simulated',
         )  # fmt: skip

@@ -63,6 +63,7 @@ def check_table(records: Sequence[CheckRecord]) -> ReportTable:
             for r in records
         ),
         note='VLA robots: the largest fleet that the search of xinfer erc finds, robots that move '
-        'all the time. Episodes: mean number that the default controller admits of twice as many '
-        'robots, after a third of the time, and their calls per second.',
+        'all the time and ask as in the first row. Episodes: mean number that the default '
+        'controller admits of twice as many robots, after a third of the time, and their calls '
+        'per second.',
     )  # fmt: skip

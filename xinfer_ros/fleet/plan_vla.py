@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+import numpy as np
+
 from xinfer_ros.core.stage import Stage
 from xinfer_ros.errors import ConfigError
 from xinfer_ros.fleet.criterion import Criterion
@@ -84,12 +86,20 @@ def _stage_points(settings: PolicySettings, calibration: Calibration) -> Iterato
 
 
 def _best(points: Sequence[OperatingPoint]) -> list[OperatingPoint]:
-    """Return those points of which no quicker one gives as much."""
+    """Return those points that no quicker one beats, nor a mixture of two others."""
     best: list[OperatingPoint] = []
     for point in sorted(points, key=lambda p: (p.latency_ms, -p.per_ms)):
-        if not best or point.per_ms > best[-1].per_ms:
-            best.append(point)
+        if best and point.per_ms <= best[-1].per_ms:
+            continue
+        while len(best) > 1 and _gain(best[-2], best[-1]) <= _gain(best[-2], point):
+            best.pop()
+        best.append(point)
     return best
+
+
+def _gain(quick: OperatingPoint, slow: OperatingPoint) -> float:
+    """Return how much more a slower point gives for its latency."""
+    return (slow.per_ms - quick.per_ms) / (slow.latency_ms - quick.latency_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,13 +161,19 @@ class VlaTier:
     """
     Bounds the fleet of one device.
 
-    A device that gives ``X`` responses per ms and robots that ask every ``max(TE, b)`` at least
-    come to ``N = X · max(TE, b)``: with more, answers take longer than ``b``, since no robot has
-    more than one request under way. ``X`` is the largest of the operating points that a deadline
-    leaves: ``latency + f + δ ≤ b``.
+    A device that gives ``X`` responses per ms and robots that ask every ``I = max(TE, b)`` at
+    least come to ``N = X · I``: with more, answers take longer than ``b``, since no robot has
+    more than one request under way. ``X`` is what the operating points come to for a latency of
+    ``l = b − f − δ``, with part of the time at one and part at the next.
 
-    Source: asymptotic bounds of closed queueing systems (Denning and Buzen 1978); latencies and
-    rates are those of the calibration, as admission reckons with them.
+    But requests do not come evenly. One that comes at any moment finds those of the ``N − 1``
+    others under way, each for a share ``l / I`` of the time; with its own they may be as many as
+    the device holds at that latency: ``1 + (N − 1) · l / I ≤ X · l``. Requests of wider budgets
+    give way, and do not count here.
+
+    Source: asymptotic bounds of closed queueing systems (Denning and Buzen 1978), the law of
+    Little, and what an arrival finds (Lavenberg and Reiser 1980); latencies and rates are those
+    of the calibration, as admission reckons with them.
 
     :raises ConfigError: if the criterion is not one of deadlines
     """
@@ -174,10 +190,21 @@ class VlaTier:
         self._points = _best(operating_points(settings, calibration))
         self._criterion = criterion
 
-    def per_ms(self, mix: BudgetMix) -> float:
-        """Return the responses per ms that are on time, 0 if not even one robot is [1/ms]."""
-        room_ms = self._tightest_ms(mix) - self._outside_ms + ROUNDING
-        return max((p.per_ms for p in self._points if p.latency_ms <= room_ms), default=0.0)
+    def per_ms(self, mix: BudgetMix, period_ms: float, thinking_ms: float = 0.0) -> float:
+        """
+        Return the responses per ms that are on time, 0 if not even one robot is [1/ms].
+
+        :param period_ms: ``TE`` [ms]
+        :param thinking_ms: see ``BudgetMix.interval_ms``
+        """
+        tightest_ms = self._tightest_ms(mix)
+        room_ms = tightest_ms - self._outside_ms
+        latencies_ms = [point.latency_ms for point in self._points]
+        if room_ms < latencies_ms[0] - ROUNDING:
+            return 0.0
+        most = float(np.interp(room_ms, latencies_ms, [p.per_ms for p in self._points]))
+        own = 1.0 / mix.interval_ms(period_ms, thinking_ms)
+        return min(most, own + max(most - 1.0 / room_ms, 0.0) / mix.shares[tightest_ms])
 
     def robots(self, mix: BudgetMix, period_ms: float, thinking_ms: float = 0.0) -> int:
         """
@@ -186,7 +213,8 @@ class VlaTier:
         :param period_ms: ``TE`` [ms]
         :param thinking_ms: see ``BudgetMix.interval_ms``
         """
-        return int(self.per_ms(mix) * mix.interval_ms(period_ms, thinking_ms) + ROUNDING)
+        per_ms = self.per_ms(mix, period_ms, thinking_ms)
+        return int(per_ms * mix.interval_ms(period_ms, thinking_ms) + ROUNDING)
 
     def _tightest_ms(self, mix: BudgetMix) -> float:
         """Return the tightest budget that must be kept; few enough responses may be late."""
