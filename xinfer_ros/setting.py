@@ -165,6 +165,8 @@ def _value(field: 'Field[Any]', text: str) -> Any:
         return text.lower() == 'true'
     if field.type is str:
         return text
+    if field.type == tuple[str, ...]:
+        return tuple(part for part in text.split(',') if part)
     try:
         if field.type is int or field.type is float:
             value = field.type(text)

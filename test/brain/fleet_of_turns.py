@@ -41,6 +41,13 @@ class ByHand:
         self.controller.turn_ended(episode, usage, self.now_ns)
         return self.decide()
 
+    def refused(self, episode: str):
+        """Let the server refuse a call."""
+        self.now_ns += NS
+        self.controller.turn_started(episode, self.now_ns)
+        self.controller.turn_refused(episode, self.now_ns)
+        return self.decide()
+
     def ended(self, episode: str):
         self.controller.ended(episode, self.now_ns)
         return self.decide()

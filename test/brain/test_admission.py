@@ -52,6 +52,35 @@ def test_wait_is_estimated_by_the_time_between_admissions() -> None:
     assert place.estimate_ns == 2 * 10 * NS
 
 
+def test_quiet_hour_is_no_wait() -> None:
+    """Places that nobody waits for tell nothing: the first in line was told of half an hour."""
+    fleet = by_hand(2)
+    for name in 'ab':
+        fleet.arrive(name)
+    fleet.now_ns = 3600 * NS
+    for name in 'cd':
+        fleet.arrive(name)
+    place = fleet.controller.place('c', fleet.now_ns)
+    assert place is not None
+    assert (place.position, place.estimate_ns) == (1, None)
+    fleet.now_ns += 30 * NS
+    assert fleet.ended('a') == [('c', Action.ADMIT)]
+    place = fleet.controller.place('d', fleet.now_ns)
+    assert place is not None
+    assert (place.position, place.estimate_ns) == (1, 30 * NS)
+
+
+def test_wait_grows_while_nothing_moves() -> None:
+    fleet = by_hand(1)
+    for name in 'abc':
+        fleet.arrive(name)
+    fleet.now_ns = 10 * NS
+    fleet.ended('a')
+    place = fleet.controller.place('c', 70 * NS)
+    assert place is not None
+    assert place.estimate_ns == 35 * NS
+
+
 def test_higher_priority_is_admitted_first() -> None:
     fleet = by_hand(1)
     fleet.arrive('a')
@@ -194,3 +223,24 @@ def test_episode_that_gives_up_waiting_leaves_the_line() -> None:
         fleet.arrive(name)
     fleet.ended('b')
     assert fleet.ended('a') == [('c', Action.ADMIT)]
+
+
+def test_positions_follow_every_change_of_the_line() -> None:
+    """They are counted once between two changes, however many ask."""
+    fleet = ByHand(EpisodeAdmission(Static(1), None))
+    for name, robot in (('a', 'r1'), ('b', 'r1'), ('c', 'r2'), ('d', 'r3')):
+        fleet.arrive(name, robot)
+
+    def line() -> list[int | None]:
+        places = [fleet.controller.place(name, fleet.now_ns) for name in 'bcd']
+        return [place.position if place else None for place in places]
+
+    assert line() == [1, 2, 3]
+    fleet.turn('a', 100)
+    assert line() == [3, 1, 2]  # its robot has had a turn
+    fleet.arrive('e', 'r4', priority=9)
+    assert line() == [4, 2, 3]
+    fleet.ended('c')
+    assert line() == [3, None, 2]
+    fleet.ended('a')
+    assert line() == [2, None, 1]

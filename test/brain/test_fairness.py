@@ -20,6 +20,16 @@ def test_robot_that_comes_later_starts_with_the_least_of_those_present() -> None
     assert shares.served('c') == 7.0
 
 
+def test_robots_that_are_away_are_forgotten_when_they_are_too_many() -> None:
+    """Agents that name no robot are one each; a gateway remembered all that ever came."""
+    shares = FairShares(most=3)
+    for name in 'abc':
+        shares.joined(name, [])
+        shares.serve(name, 5.0)
+    shares.joined('d', ['a'])
+    assert [shares.served(name) for name in 'abcd'] == [5.0, 0.0, 0.0, 5.0]
+
+
 def test_robot_that_comes_back_keeps_what_it_was_served() -> None:
     shares = FairShares()
     shares.serve('a', 10.0)

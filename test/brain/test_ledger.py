@@ -13,22 +13,7 @@ def record(episode: str, hint: int | None = None) -> Record:
 
 def test_context_is_what_is_known_else_what_is_expected_in_whole_blocks() -> None:
     """BG-02: 17 tokens cost 32 with blocks of 16."""
-    ledger = Ledger(16, linger_ns=10)
+    ledger = Ledger(16)
     assert ledger.sizes([record('a'), record('b', hint=17)], first=1) == [16, 32]
     ledger.grown(record('a'), 33)
     assert ledger.size(record('a'), first=1) == 48
-
-
-def test_told_place_is_free_when_its_episode_ends() -> None:
-    """BG-02: its end admits the next one at once."""
-    ledger = Ledger(16, linger_ns=10)
-    ledger.grown(record('a', hint=100), 100)
-    ledger.ended(record('a', hint=100), now_ns=5)
-    assert ledger.lingering(5) == 0
-
-
-def test_context_of_an_ended_episode_lingers() -> None:
-    ledger = Ledger(16, linger_ns=10)
-    ledger.grown(record('a'), 100)
-    ledger.ended(record('a'), now_ns=5)
-    assert [ledger.lingering(at) for at in (5, 14, 15)] == [112, 112, 0]

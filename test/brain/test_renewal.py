@@ -58,8 +58,8 @@ def test_nobody_is_held_back_for_good() -> None:
 def test_order_in_the_line_can_be_given() -> None:
     book = Book()
     for name in ('a', 'b'):
-        book.add(Arrival(episode=name, robot=name))
-    book.add(Arrival(episode='c', robot='c', priority=1))
+        book.add(Arrival(episode=name, robot=name), 0)
+    book.add(Arrival(episode='c', robot='c', priority=1), 0)
     assert book.next().arrival.episode == 'c'  # type: ignore[union-attr]
     book.remove('c')
     second = book.next(lambda record: record.arrival.episode == 'a')

@@ -15,12 +15,13 @@ def episodes():
 
 
 def test_turns_and_contexts_are_as_published(episodes) -> None:
-    """80 episodes had 1,862 turns; input median 78.1k, P90 131k, max 214.7k."""
+    """80 had 1,862 turns; input median 78.1k, P90 131k (the fit draws 7 % more), max 214.7k."""
     assert np.mean([len(e.turns) for e in episodes]) == pytest.approx(23.3, rel=0.06)
     prompts = np.concatenate([np.cumsum([t.appended_tokens for t in e.turns]) for e in episodes])
     prompts = np.minimum(prompts, MODEL.max_context)
-    assert np.median(prompts) == pytest.approx(78_100, rel=0.08)
-    assert np.percentile(prompts, 90) == pytest.approx(131_000, rel=0.1)
+    assert np.median(prompts) == pytest.approx(78_100, rel=0.05)
+    assert np.percentile(prompts, 90) == pytest.approx(1.07 * 131_000, rel=0.05)
+    assert prompts.max() == MODEL.max_context == 214_700
 
 
 def test_growth_answers_and_gaps_are_as_published(episodes) -> None:
@@ -33,7 +34,8 @@ def test_growth_answers_and_gaps_are_as_published(episodes) -> None:
     gaps = np.array([turn.gap_ns for turn in later]) / 1e9
     assert (gaps == 0).mean() == pytest.approx(0.386, abs=0.02)
     assert np.median(gaps) == pytest.approx(1.0, rel=0.1)
-    assert gaps.max() <= 7.5
+    assert np.percentile(gaps, 90) == pytest.approx(3.1, rel=0.1)
+    assert gaps.max() == 7.5
 
 
 def test_episode_is_the_same_whoever_runs_before_it() -> None:

@@ -140,14 +140,15 @@ async def _session(base: str, name: str, counts: Counts, end_s: float) -> None:
             await http.delete(f'{base}/episodes/{episode}')
 
 
-async def _measured(url: str, controller: str) -> Counts:
+async def _measured(url: str, controller: str, run: str) -> Counts:
+    """Return what a minute comes to; a letter names the run, so prompts are as long in each."""
     config = BrainConfig(port=0, upstreams=(url,), controller=controller, max_wait_s=600.0)
     gateway = Gateway(config, MonotonicClock(), lambda: make_controller(config))
     await gateway.start()
     counts = Counts()
     end_s = asyncio.get_running_loop().time() + SECONDS
     base = f'http://127.0.0.1:{gateway.port}'
-    sessions = [_session(base, f'{controller}{i}', counts, end_s) for i in range(SESSIONS)]
+    sessions = [_session(base, f'{run}{i:02}', counts, end_s) for i in range(SESSIONS)]
     await asyncio.gather(*sessions)
     await gateway.close()
     return counts
@@ -155,8 +156,8 @@ async def _measured(url: str, controller: str) -> Counts:
 
 def test_the_default_controller_keeps_the_cache_of_a_real_vllm_alive(vllm: str) -> None:
     """1.8 times the requests of everybody at once, and 95 % full-prefix hits."""
-    everybody = asyncio.run(_measured(vllm, 'open'))
-    default = asyncio.run(_measured(vllm, 'working_set'))
+    everybody = asyncio.run(_measured(vllm, 'open', 'a'))
+    default = asyncio.run(_measured(vllm, 'working_set', 'b'))
     print(f'open {everybody}, default {default}')
     assert default.turns >= BAR_RPS * everybody.turns
     assert default.hits >= BAR_HITS * default.judged

@@ -2,6 +2,7 @@
 """``xinfer brain gateway`` and ``xinfer brain scripted``."""
 
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -18,8 +19,17 @@ def test_a_wrong_setting_is_told_with_the_nearest_name(
     assert 'did you mean controller?' in capsys.readouterr().err
     assert main(['brain', 'gateway', '--upstream', 'http://host:1/v1']) == 2
     assert 'without /v1' in capsys.readouterr().err
-    wrong = 'controller_settings=admit_shar=1'
+    wrong = 'controller_settings=start_share=0.5,admit_shar=1'
     assert main(['brain', 'gateway', '--port', '0', '--set', wrong]) == 2
+    assert 'did you mean admit_share?' in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(('127.0.0.1', 0)) as taken:
+        port = str(taken.getsockname()[1])
+        for command in ('scripted', 'gateway'):
+            assert main(['brain', command, '--port', port]) == 2
+            assert f'{port}: ' in capsys.readouterr().err
 
 
 def test_both_serve_until_they_are_interrupted() -> None:

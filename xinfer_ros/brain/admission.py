@@ -40,7 +40,7 @@ class EpisodeAdmission:
 
     def arrive(self, arrival: Arrival, now_ns: int) -> None:
         """Put an episode into the line."""
-        self._book.add(arrival)
+        self._book.add(arrival, now_ns)
 
     def turn_started(self, episode: str, now_ns: int, *, kept_share: float = 1.0) -> None:
         """Take note of a call that has gone to the LLM server."""
@@ -62,13 +62,24 @@ class EpisodeAdmission:
         self._rule.turn_ended(record, usage, now_ns)
         if usage is not None and record.turns:
             self._hits.turn_ended(usage)
-        record.running = False
         record.turns += 1
         if usage is not None:
             record.tokens = usage.prompt_tokens + usage.output_tokens
         self._book.served(record)
+        self._rest(record, now_ns)
+
+    def turn_refused(self, episode: str, now_ns: int) -> None:
+        """Take note that the LLM server has refused a call: it has computed nothing."""
+        record = self._book.find(episode)
+        if record is not None:
+            self._rule.turn_refused(record, now_ns)
+            self._rest(record, now_ns)
+
+    def _rest(self, record: Record, now_ns: int) -> None:
+        """Let an episode be between two turns."""
+        record.running = False
         if record.standing is Standing.DRAINING:
-            self._book.drained(record)
+            self._book.drained(record, now_ns)
 
     def ended(self, episode: str, now_ns: int) -> None:
         """Forget an episode."""
@@ -126,7 +137,7 @@ class EpisodeAdmission:
         staying = [r for r in self._book.admitted if r.standing is Standing.ADMITTED]
         while len(staying) > 1 and (reason := self._excess(staying, now_ns)):
             record = self._rule.parked_first(staying, now_ns)
-            self._book.park(record)
+            self._book.park(record, now_ns)
             parks.append(
                 Decision(episode=record.arrival.episode, action=Action.PARK, reason=reason)
             )

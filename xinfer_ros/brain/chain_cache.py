@@ -12,7 +12,8 @@ class ChainCache:
 
     :param blocks: size [blocks]
     :param block_tokens: size of a block [tokens]
-    :param shared_tokens: the beginning that all prompts share, held for good [tokens]
+    :param shared_tokens: the beginning that all prompts share, held for good; each chain counts it
+        once more, since costs and sizes were fitted so [tokens]
     :param partial_hits: whether what is left of a chain is still found after its tail has gone;
         else the chain is lost with its first evicted block, as with hybrid attention
     """

@@ -177,6 +177,10 @@ class Controller(Protocol):
         """
         ...
 
+    def turn_refused(self, episode: str, now_ns: int) -> None:
+        """Take note that the LLM server has refused a call: it has computed nothing."""
+        ...
+
     def ended(self, episode: str, now_ns: int) -> None:
         """Take note that an episode is over; unknown ones are ignored."""
         ...

@@ -3,6 +3,8 @@
 
 from collections.abc import Iterable, Sequence
 
+MOST_ROBOTS = 4096
+
 
 def jain_index(shares: Sequence[float]) -> float:
     """
@@ -20,9 +22,12 @@ class FairShares:
 
     A robot that comes, or comes back, starts with no less than the least of those that are here:
     it is not favoured for the time it was away, and can't keep others from ever being next.
+
+    :param most: robots remembered; beyond them those that are away are forgotten
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_ROBOTS) -> None:
+        self._most = most
         self._served: dict[str, float] = {}
 
     def joined(self, robot: str, present: Iterable[str]) -> None:
@@ -31,8 +36,12 @@ class FairShares:
 
         :param present: robots that have episodes, without this one
         """
-        least = min((self._served.get(other, 0.0) for other in present), default=0.0)
-        self._served[robot] = max(self._served.get(robot, 0.0), least)
+        here = list(present)
+        least = min((self._served.get(other, 0.0) for other in here), default=0.0)
+        served = max(self._served.get(robot, 0.0), least)
+        if len(self._served) >= self._most:
+            self._served = {other: self._served.get(other, 0.0) for other in here}
+        self._served[robot] = served
 
     def serve(self, robot: str, amount: float) -> None:
         """Add to what a robot has been served."""

@@ -59,6 +59,10 @@ class Rule(Protocol):
         """Take note of the end of a call; the record's context is still the one before it."""
         ...
 
+    def turn_refused(self, record: Record, now_ns: int) -> None:
+        """Take note that the server has refused a call: it has computed nothing."""
+        ...
+
     def ended(self, record: Record, now_ns: int) -> None:
         """Take note of the end of an episode."""
         ...
@@ -93,6 +97,9 @@ class Indifferent:
         """Ignore it."""
 
     def turn_ended(self, record: Record, usage: TurnUsage | None, now_ns: int) -> None:
+        """Ignore it."""
+
+    def turn_refused(self, record: Record, now_ns: int) -> None:
         """Ignore it."""
 
     def ended(self, record: Record, now_ns: int) -> None:

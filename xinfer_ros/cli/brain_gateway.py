@@ -9,6 +9,7 @@ from typing import Any
 
 from xinfer_ros.cli.arguments import Commands, ExampleFormatter, number, whole_number
 from xinfer_ros.config import BrainConfig
+from xinfer_ros.errors import ConfigError
 from xinfer_ros.setting import changes, settings_from
 
 TOKENS, BLOCK = 51_200, 128
@@ -28,6 +29,7 @@ def add_gateway(actions: Commands) -> None:
             'examples:\n'
             '  xinfer brain gateway --upstream http://127.0.0.1:8000\n'
             '  xinfer brain gateway --set controller=static --set static_episodes=16\n'
+            '  xinfer brain gateway --set controller_settings=start_share=0.5,admit_share=0.8\n'
             '  xinfer settings brain                      # every setting'
         ),
         formatter_class=ExampleFormatter,
@@ -41,7 +43,7 @@ def add_gateway(actions: Commands) -> None:
     )
     parser.add_argument(
         '--set', action='append', default=[], metavar='KEY=VALUE', dest='pairs',
-        help='any other setting of text or a number',
+        help='any other setting; lists with commas',
     )  # fmt: skip
     parser.set_defaults(run=_gateway)
 
@@ -113,7 +115,13 @@ def _scripted(arguments: argparse.Namespace) -> int:
 
     async def serve() -> int:
         server = ScriptedServer(costs)
-        await server.start(arguments.port)
+        try:
+            await server.start(arguments.port)
+        except OSError as error:
+            await server.close()
+            raise ConfigError(
+                f'can not listen on port {arguments.port}: {error.strerror}'
+            ) from None
         print(f'an LLM without a model: {server.url}/v1; Ctrl-C ends', flush=True)
         try:
             await asyncio.Event().wait()

@@ -13,3 +13,9 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip('[]')).is_loopback
     except ValueError:
         return host.lower() == 'localhost'
+
+
+def is_loopback_header(header: str) -> bool:
+    """Return whether a Host header names this machine, with a port or without."""
+    name, colon, port = header.rpartition(':')
+    return is_loopback(name if colon and port.isdecimal() else header)

@@ -65,6 +65,11 @@ class BrainConfig:
         30.0, 'silence after which an episode ends: neither heartbeat nor call', unit='s',
         low=0.2, high=86400.0,
     )  # fmt: skip
+    agent_idle_s: float = setting(
+        600.0, 'RunEpisode: for how long after the last call or heartbeat of an admitted episode '
+        'the reports of its robot renew the lease, since its agent may be dead', unit='s',
+        low=1.0, high=86400.0,
+    )  # fmt: skip
     implicit_episodes: bool = setting(
         True, 'open an episode for a call of an unknown id; false: such a call is refused'
     )
@@ -126,7 +131,9 @@ class BrainConfig:
 
     def __post_init__(self) -> None:
         """Refuse settings that do not fit together."""
-        if not self.upstreams or len(set(self.upstreams)) != len(self.upstreams):
+        if not self.upstreams or len({u.rstrip('/') for u in self.upstreams}) != len(
+            self.upstreams
+        ):
             raise ConfigError(
                 f'upstreams is {list(self.upstreams)}; give at least one, and each once'
             )

@@ -30,12 +30,8 @@ class WorkingSetConfig:
         low=0.1, high=1.5,
     )  # fmt: skip
     ahead_turns: int = setting(22, 'how far the forecast looks', unit='turns', low=0, high=100)
-    linger_s: float = setting(
-        8.0, 'how long the context of an ended episode still counts as cached, unless it had a '
-        'context_hint', unit='s', low=0.0, high=600.0,
-    )  # fmt: skip
     settle_s: float = setting(
-        180.0, 'how long after a loss of capacity those come first whose contexts are cached',
+        600.0, 'how long after a loss of capacity those come first whose contexts are cached',
         unit='s', low=0.0, high=3600.0,
     )  # fmt: skip
     renew_s: float = setting(

@@ -7,7 +7,7 @@ import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xinfer_ros.config.bounds import is_loopback
+from xinfer_ros.config.bounds import is_loopback, is_loopback_header
 
 SECURITY_HEADERS = {
     'Content-Security-Policy': "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -50,10 +50,7 @@ class HttpAccess:
 
         :param header: Host header
         """
-        if not is_loopback(self.host):
-            return True
-        name, colon, port = header.rpartition(':')
-        return is_loopback(name if colon and port.isdecimal() else header)
+        return not is_loopback(self.host) or is_loopback_header(header)
 
     def knows_site(self, headers: Mapping[str, str]) -> bool:
         """

@@ -30,9 +30,20 @@ def test_lost_prefixes_cut_the_number_and_rewritten_ones_do_not() -> None:
     for kept, cached, rises in ((1.0, 900, True), (1.0, 100, False), (0.1, 100, True)):
         rule = AimdHits(start=5, factor=0.7, period_ns=2 * NS)
         fleet = ByHand(EpisodeAdmission(rule, None))
-        fleet.arrive('a')
+        for name in 'abcdef':
+            fleet.arrive(name)
         fleet.turn('a', 1000, 0)
         for _ in range(2):
             fleet.turn('a', 1000, cached, kept=kept)
         assert (rule.limit > 5) == rises
         assert (rule.limit < 5) != rises
+
+
+def test_number_that_keeps_nobody_out_is_not_raised() -> None:
+    """After a quiet night it admitted a fleet of any size at once."""
+    rule = AimdHits(start=5, period_ns=2 * NS)
+    fleet = ByHand(EpisodeAdmission(rule, None))
+    fleet.arrive('a')
+    for _ in range(100):
+        fleet.turn('a', 1000, 1000)
+    assert rule.limit == 5

@@ -57,18 +57,39 @@ def test_place_of_an_episode_that_has_had_turns_is_free_at_once() -> None:
     assert fleet.ended('e2') == [('e6', Action.ADMIT)]
 
 
-def test_context_of_an_ended_episode_counts_only_where_the_cache_is_full_of_it() -> None:
-    """It is the last that is evicted, so a newcomer pushes out contexts that are in use."""
-    for tokens, admits in ((30_000, []), (25_000, [('c', Action.ADMIT)])):
-        fleet = by_hand(100_000, typical_prompt_tokens=30_000.0, typical_growth_tokens=1.0)
-        for name, prompt in (('a', tokens), ('b', 40_000)):
-            fleet.arrive(name)
-            fleet.turn(name, prompt, 0)
-        assert fleet.arrive('c') == []
-        assert fleet.ended('a') == admits
-        fleet.now_ns += 8 * NS
-        fleet.decide()
-        assert admitted(fleet) == 2
+def test_calls_that_the_server_refuses_grow_no_context() -> None:
+    """An agent that asks again and again, too long or too often, pushes nobody out."""
+    fleet = by_hand(200_000, typical_prompt_tokens=10_000.0, typical_growth_tokens=3000.0)
+    for name in ('a', 'b'):
+        fleet.arrive(name)
+        fleet.turn(name, 10_000, 0)
+    assert [fleet.refused('a') for _ in range(80)] == [[]] * 80
+    assert admitted(fleet) == 2
+
+
+def test_context_of_an_ended_episode_counts_until_those_that_go_on_were_used_after_it() -> None:
+    """A cache gives up what was used longest ago: here the context that is still needed."""
+    fleet = by_hand(100_000, typical_prompt_tokens=30_000.0, typical_growth_tokens=1.0)
+    for name, prompt in (('b', 40_000), ('a', 30_000)):
+        fleet.arrive(name)
+        fleet.turn(name, prompt, 0)
+    assert fleet.arrive('c') == []
+    assert fleet.ended('a') == []
+    fleet.now_ns += 60 * NS
+    assert fleet.decide() == []
+    assert fleet.turn('b', 40_001, 40_000) == [('c', Action.ADMIT)]
+
+
+def test_place_of_an_ended_episode_is_free_where_its_context_goes_first() -> None:
+    """Episodes that end together leave no pause: all their places are given at once."""
+    fleet = by_hand(100_000, typical_prompt_tokens=30_000.0, typical_growth_tokens=1.0)
+    for name, prompt in (('a', 30_000), ('b', 40_000)):
+        fleet.arrive(name)
+        fleet.turn(name, prompt, 0)
+    assert fleet.arrive('c') == []
+    assert fleet.ended('a') == [('c', Action.ADMIT)]
+    assert fleet.arrive('d') == []
+    assert fleet.ended('b') == [('d', Action.ADMIT)]
 
 
 def test_cache_of_any_size_begins_with_a_few_episodes_and_learns_them_quickly() -> None:
@@ -102,9 +123,7 @@ def test_youngest_is_parked_when_the_contexts_overshoot_and_comes_back() -> None
     assert fleet.turn('c', 35_000) == [('c', Action.PARK)]
     reason = fleet.decisions[-1].reason
     assert 'of 100,000 tokens' in reason
-    fleet.ended('a')
-    fleet.now_ns += 60 * NS
-    assert ('c', Action.RESUME) in fleet.decide()
+    assert fleet.ended('a') == [('c', Action.RESUME)]
 
 
 def test_after_a_collapse_those_stay_that_were_used_last() -> None:

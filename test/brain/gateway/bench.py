@@ -13,6 +13,7 @@ from xinfer_ros.brain.scripted_engine import ScriptedCosts
 from xinfer_ros.brain.scripted_server import ScriptedServer
 from xinfer_ros.config import BrainConfig
 
+from .stub import Stub
 from .virtual_time import VirtualLoop
 
 
@@ -22,6 +23,8 @@ class Bench:
 
     :param loop: that everything runs in
     :param costs: of each LLM server
+    :param stubs: other LLM servers in place of these
+    :param more_upstreams: addresses of others
     :param settings: of the gateway
     """
 
@@ -31,18 +34,23 @@ class Bench:
         *,
         costs: Sequence[ScriptedCosts] = (ScriptedCosts(),),
         has_metrics: bool = True,
+        stubs: Sequence[Stub] = (),
+        more_upstreams: tuple[str, ...] = (),
         **settings: Any,
     ) -> None:
         self.loop, self._settings = loop, settings
-        self.servers = [ScriptedServer(cost, has_metrics=has_metrics) for cost in costs]
+        self._stubs, self._more = stubs, more_upstreams
+        self.servers = [
+            ScriptedServer(cost, has_metrics=has_metrics) for cost in ([] if stubs else costs)
+        ]
         self._agents: list[openai.AsyncOpenAI] = []
 
     async def __aenter__(self) -> 'Bench':
         """Start everything."""
-        for server in self.servers:
+        for server in (*self.servers, *self._stubs):
             await server.start()
         given = {'controller': 'open', **self._settings}
-        self.config = BrainConfig(port=0, upstreams=tuple(s.url for s in self.servers), **given)
+        self.config = BrainConfig(port=0, upstreams=self._urls(), **given)
         self.gateway = Gateway(self.config, self.loop, lambda: make_controller(self.config))
         await self.gateway.start()
         self.url = f'http://127.0.0.1:{self.gateway.port}'
@@ -55,8 +63,11 @@ class Bench:
             await agent.close()
         await self.http.close()
         await self.gateway.close()
-        for server in self.servers:
+        for server in (*self.servers, *self._stubs):
             await server.close()
+
+    def _urls(self) -> tuple[str, ...]:
+        return (*(server.url for server in (*self.servers, *self._stubs)), *self._more)
 
     def agent(self, episode: str, **options: Any) -> openai.AsyncOpenAI:
         """Return an agent whose calls belong to an episode."""

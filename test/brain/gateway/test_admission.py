@@ -11,7 +11,13 @@ from xinfer_ros.brain.controller import Controller, Gauges, Standing, TurnUsage
 from xinfer_ros.brain.controllers.static import Static
 from xinfer_ros.brain.gateway.admission import Admission
 from xinfer_ros.brain.gateway.choice import make_controller
-from xinfer_ros.brain.gateway.episode import Episode, EpisodeRequest, Outcome, Phase
+from xinfer_ros.brain.gateway.episode import (
+    Ending,
+    Episode,
+    EpisodeRequest,
+    Outcome,
+    Phase,
+)
 from xinfer_ros.brain.gateway.fingerprint import Fingerprint
 from xinfer_ros.brain.gateway.view import phase_of, view_of
 from xinfer_ros.config import BrainConfig
@@ -122,7 +128,7 @@ def test_calls_at_once_are_one_turn_for_the_controller() -> None:
     admission.turn_started(episode, PROMPT, S)
     admission.turn_ended(episode, USAGE, 2 * S)
     assert episode.running == 1
-    admission.turn_ended(episode, None, 3 * S, is_whole=False)
+    admission.turn_ended(episode, None, 3 * S, Ending.BROKEN)
     assert episode.running == 0
     assert episode.totals.turns == 1
 
@@ -170,8 +176,9 @@ def test_an_id_belongs_to_one_robot() -> None:
     with pytest.raises(Rejected, match='is of robot robot-a, not of other'):
         admission.open(EpisodeRequest(episode='a', robot='other', max_wait_ns=0), LEASE, S)
     _open(admission, 'b')
-    with pytest.raises(Rejected, match='as many as max_episodes allows'):
+    with pytest.raises(Rejected, match='as many as max_episodes allows') as full:
         _open(admission, 'c')
+    assert full.value.reason is Reason.NOT_ADMITTED
     with pytest.raises(Rejected) as refusal:
         admission.get('z')
     assert refusal.value.reason is Reason.UNKNOWN_EPISODE

@@ -43,7 +43,10 @@ def test_a_session_in_the_body_names_the_episode(facts: Any) -> None:
     assert _read(facts).session == 's1'
 
 
-@pytest.mark.parametrize('body', [b'', b'{', b'[]', b'3', b'\xff', b'[' * 100_000])
+@pytest.mark.parametrize(
+    'body',
+    [b'', b'{', b'[]', b'3', b'\xff', b'[' * 100_000, '{}'.encode('utf-16'), b'\xef\xbb\xbf{}'],
+)
 def test_a_turn_without_a_json_object_is_refused(body: bytes) -> None:
     with pytest.raises(Rejected, match='no JSON object') as refusal:
         read_call('POST', 'chat/completions', body, ask_usage=True)
@@ -51,7 +54,14 @@ def test_a_turn_without_a_json_object_is_refused(body: bytes) -> None:
 
 
 def test_only_known_endpoints_are_served() -> None:
-    assert all(map(is_served, ('models', 'models/org/name', 'responses/r-1', 'chat/completions')))
+    right = (
+        'models',
+        'models/org/name',
+        'responses/r-1',
+        'chat/completions',
+        'messages/count_tokens',
+    )
+    assert all(map(is_served, right))
     wrong = (
         'load_lora_adapter', '../metrics', 'models/../../metrics', 'models/.', 'models/..', 'chat',
         '', 'models/',

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """When an LLM server is taken for dead, and when for alive again."""
 
-from xinfer_ros.brain.gateway.progress import ProgressWatch, Verdict
+from xinfer_ros.brain.gateway.progress import Probe, ProgressWatch, Verdict
 
 S = 1_000_000_000
 LIMIT = 8 * S
@@ -52,7 +52,9 @@ def test_a_silent_server_is_probed_and_a_completed_probe_is_progress() -> None:
     assert watch.look_again_ns(3 * S) == round(3.2 * S)
     assert watch.take_probe(4 * S)
     assert not watch.take_probe(5 * S)
-    assert watch.probed(True, 6 * S) is Verdict.SAME
+    assert watch.probed(Probe.SHUT_OUT, 4 * S) is Verdict.SAME
+    assert watch.take_probe(8 * S) is False
+    assert watch.probed(Probe.TOKEN, 6 * S) is Verdict.SAME
     assert watch.judge(10 * S) is Verdict.SAME
     assert watch.take_probe(10 * S)
     assert watch.judge(14 * S) is Verdict.DOWN
@@ -66,8 +68,8 @@ def test_a_dead_server_is_up_again_after_one_completed_probe() -> None:
     assert not watch.take_probe(S)
     assert watch.look_again_ns(S) == 2 * S
     assert watch.take_probe(2 * S)
-    assert watch.probed(False, 3 * S) is Verdict.SAME
+    assert watch.probed(Probe.NOTHING, 3 * S) is Verdict.SAME
     assert watch.is_down
     assert watch.take_probe(4 * S)
-    assert watch.probed(True, 4 * S) is Verdict.UP
+    assert watch.probed(Probe.TOKEN, 4 * S) is Verdict.UP
     assert not watch.is_down

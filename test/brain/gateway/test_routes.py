@@ -129,6 +129,30 @@ def test_a_wrong_wish_is_told_what_is_allowed(body: str, words: str) -> None:
     run_virtually(work)
 
 
+@pytest.mark.parametrize('after', ['²', '9' * 5000, '-1', 'x', ''])
+def test_any_version_but_the_present_one_is_answered_at_once(after: str) -> None:
+    async def work(loop: VirtualLoop) -> None:
+        async with Bench(loop) as bench:
+            await bench.open(robot='r1', episode='e1')
+            began_s = loop.time()
+            async with bench.http.get('/episodes/e1', params={'after': after}) as answer:
+                assert answer.status == 200
+            assert loop.time() - began_s < 1.0
+
+    run_virtually(work)
+
+
+def test_more_episodes_than_are_kept_are_asked_to_come_again() -> None:
+    async def work(loop: VirtualLoop) -> None:
+        async with Bench(loop, max_episodes=1) as bench:
+            await bench.open(robot='r1')
+            facts = await bench.open(robot='r2')
+            assert (facts['status'], facts['headers']['Retry-After']) == (429, '5')
+            assert 'as many as max_episodes allows' in facts['error']['message']
+
+    run_virtually(work)
+
+
 def test_status_and_metrics_tell_what_is_there() -> None:
     async def work(loop: VirtualLoop) -> None:
         async with Bench(loop, **ONE) as bench:

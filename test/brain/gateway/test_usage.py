@@ -76,6 +76,19 @@ def test_anthropic_events_are_read_together() -> None:
     assert reader.usage() == EXPECTED
 
 
+@pytest.mark.parametrize(
+    'delta', [{'output_tokens': 7}, {'input_tokens': 100, 'output_tokens': 7}]
+)
+def test_an_event_that_tells_less_keeps_what_was_told_before(delta: dict[str, int]) -> None:
+    reader = UsageReader(streams=True)
+    start = {'input_tokens': 36, 'cache_read_input_tokens': 64, 'output_tokens': 1}
+    reader.feed(_event({'message': {'usage': start}}) + _event({'usage': delta}))
+    assert reader.usage() == EXPECTED
+    alone = UsageReader(streams=True)
+    alone.feed(_event({'usage': {'output_tokens': 7}}))
+    assert alone.usage() is None
+
+
 def test_an_answer_in_one_piece_is_read_at_its_end() -> None:
     reader = UsageReader(streams=False)
     text = json.dumps({'usage': CHAT}).encode()
@@ -87,8 +100,9 @@ def test_an_answer_in_one_piece_is_read_at_its_end() -> None:
     assert broken.usage() is None
 
 
+@pytest.mark.parametrize('line', [b'\n', b'\r\n'])
 @pytest.mark.parametrize('size', [1, 7, 1000])
-def test_only_the_event_that_tells_usage_alone_is_hidden(size: int) -> None:
+def test_only_the_event_that_tells_usage_alone_is_hidden(size: int, line: bytes) -> None:
     """Every other byte passes as it is."""
     kept = [
         _event({'choices': [{'delta': {'content': 'a'}}], 'usage': None}),
@@ -97,7 +111,9 @@ def test_only_the_event_that_tells_usage_alone_is_hidden(size: int) -> None:
         b'data: [DONE]\n\n',
     ]
     stream = b''.join([*kept[:3], _event({'choices': [], 'usage': CHAT}), kept[3], b'data: cut'])
+    stream = stream.replace(b'\n', line)
     hidden, out = UsageFilter(), b''
     for begin in range(0, len(stream), size):
         out += hidden.pass_on(stream[begin : begin + size])
-    assert out + hidden.rest() == b''.join(kept) + b'data: cut'
+    expected = b''.join(kept).replace(b'\n', line)
+    assert (out, hidden.rest()) == (expected, b'data: cut')

@@ -3,7 +3,8 @@
 
 import asyncio
 import selectors
-from collections.abc import Callable, Coroutine
+import types
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any, TypeVar
 
 ResultT = TypeVar('ResultT')
@@ -28,6 +29,11 @@ class _JumpingSelector(selectors.DefaultSelector):
         return ready
 
 
+@types.coroutine
+def _one_round() -> Generator[None, None, None]:
+    yield
+
+
 class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop with real sockets and virtual time; also a ``Clock``."""
 
@@ -47,6 +53,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def now_ns(self) -> int:
         """Return the virtual time [ns]."""
         return round(self._now_s * 1e9)
+
+    async def goes_round(self, times: int) -> None:
+        """Let everything that is ready go on by one step, so many times; no time passes."""
+        for _ in range(times):
+            await _one_round()
 
     async def lives(self, seconds: float) -> None:
         """Let everything go on for a while of virtual time [s]."""

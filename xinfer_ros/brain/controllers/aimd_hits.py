@@ -14,6 +14,8 @@ class AimdHits(Indifferent):
     """
     One episode more each period in which prefixes survived, by a factor fewer in any other.
 
+    It is raised only where it has kept somebody out: else it proves nothing.
+
     It acts where episodes begin and never parks one, so it is late by an episode's length.
 
     :param start: number of episodes at the start
@@ -33,6 +35,7 @@ class AimdHits(Indifferent):
         self._period_ns = period_ns
         self._next_ns: int | None = None
         self._hits = self._turns = 0
+        self._is_full = False
         self._kept: dict[str, float] = {}
 
     @property
@@ -42,7 +45,9 @@ class AimdHits(Indifferent):
 
     def admits(self, admitted: Sequence[Record], candidate: Record, now_ns: int) -> bool:
         """Return whether there are fewer than the limit."""
-        return len(admitted) < self.limit
+        fits = len(admitted) < self.limit
+        self._is_full |= not fits
+        return fits
 
     def turn_started(self, record: Record, kept_share: float, now_ns: int) -> None:
         """Remember how much of the prompt can be cached."""
@@ -61,8 +66,9 @@ class AimdHits(Indifferent):
         if self._hits < self._least * self._turns:
             self.limit = max(int(self.limit * self._factor), 1)
         else:
-            self.limit += 1
+            self.limit += self._is_full
         self._hits = self._turns = 0
+        self._is_full = False
         self._next_ns = now_ns + self._period_ns
 
     def ended(self, record: Record, now_ns: int) -> None:

@@ -54,7 +54,7 @@ class WorkingSet:
         self._stack = RecencyStack()
         self._bracket = CapacityBracket(float(capacity_tokens or s.start_tokens))
         self._is_told = capacity_tokens > 0
-        self._ledger = Ledger(16, round(s.linger_s * NS))
+        self._ledger = Ledger(16)
         self._forecast = Forecast(s.typical_turns, 0.0, 0.0, s.ahead_turns)
         self._assume(capacity_tokens or s.start_tokens / s.start_share)
         self._losses = LossWatch()
@@ -94,7 +94,7 @@ class WorkingSet:
         told = sum(max(_hint(r), size) for size, r in zip(sizes, records, strict=True) if _hint(r))
         room = self._bracket.guess - told / self._settings.park_share
         now = sum(size for size, _ in grown)
-        if now + self._ledger.lingering(now_ns) > room:
+        if now + self._lingering(admitted) > room:
             self._load, self._verb = told + now, 'come to'
             return False
         room *= self._settings.admit_share
@@ -106,7 +106,7 @@ class WorkingSet:
         """Return whether the contexts do not fit, once each has had the turn that it is at."""
         forecast = self._forecast
         self._load = sum(self._ledger.sizes(staying, forecast.first_tokens))
-        self._load += len(staying) * forecast.growth_tokens + self._ledger.lingering(now_ns)
+        self._load += len(staying) * forecast.growth_tokens + self._lingering(staying)
         self._verb = 'come to'
         return self._load > self._settings.park_share * self._bracket.guess
 
@@ -124,6 +124,11 @@ class WorkingSet:
     def order(self, now_ns: int) -> Callable[[Record], int] | None:
         """Return the order after a collapse: contexts that are cached first."""
         return self._renewal.order(self._is_lost, now_ns)
+
+    def _lingering(self, records: Sequence[Record]) -> int:
+        """Return what of the cache is full of contexts of episodes that are over [tokens]."""
+        names = (record.arrival.episode for record in records)
+        return self._stack.lingering(names, self._bracket.guess)
 
     def _last_use(self, record: Record) -> tuple[bool, int]:
         name = record.arrival.episode
@@ -175,12 +180,18 @@ class WorkingSet:
         self._stack.release(name, tokens)
         self._touched_ns[name] = now_ns
 
+    def turn_refused(self, record: Record, now_ns: int) -> None:
+        """Forget a call that has touched no context."""
+        self._calls.pop(record.arrival.episode, None)
+
     def ended(self, record: Record, now_ns: int) -> None:
         """Learn from the length of an episode, and let its context age."""
         self._calls.pop(record.arrival.episode, None)
         self._touched_ns.pop(record.arrival.episode, None)
         self._forecast.episode_ended(record.turns)
-        self._ledger.ended(record, now_ns)
+        self._ledger.ended(record)
+        if not _hint(record):  # a told place is free at once
+            self._stack.end(record.arrival.episode)
 
     def metrics(self, gauges: Gauges | None, now_ns: int) -> None:
         """Take what the server tells of its cache; without metrics the ledger goes on alone."""

@@ -13,7 +13,7 @@ from xinfer_ros.brain.controller import (
     Standing,
     TurnUsage,
 )
-from xinfer_ros.brain.gateway.episode import Episode, EpisodeRequest, Outcome
+from xinfer_ros.brain.gateway.episode import Ending, Episode, EpisodeRequest, Outcome
 from xinfer_ros.brain.gateway.fingerprint import Fingerprint
 from xinfer_ros.errors import Reason, Rejected
 
@@ -80,7 +80,8 @@ class Admission:
         Let an episode wait for a place; one of that id that is there already is returned.
 
         :param lease_ns: silence after which it ends [ns]
-        :raises Rejected: REJECTED_EPISODE if the id is another robot's, or there are too many
+        :raises Rejected: REJECTED_EPISODE if the id is another robot's, NOT_ADMITTED if there are
+            too many
         """
         known = self._episodes.get(request.episode)
         if known is not None:
@@ -94,7 +95,7 @@ class Admission:
             return known
         if len(self._episodes) >= self._max_episodes:
             raise Rejected(
-                Reason.REJECTED_EPISODE,
+                Reason.NOT_ADMITTED,
                 f'there are {self._max_episodes} episodes, as many as max_episodes allows',
             )
         episode = Episode(
@@ -103,6 +104,7 @@ class Admission:
             arrived_ns=now_ns,
             lease_ns=lease_ns,
             lease_end_ns=now_ns + lease_ns,
+            called_ns=now_ns,
         )
         self._episodes[episode.id] = episode
         self._arrive(episode, now_ns)
@@ -130,8 +132,9 @@ class Admission:
         )
 
     def renew(self, episode: Episode, now_ns: int) -> None:
-        """Take note of a sign of life of an episode."""
-        episode.lease_end_ns = max(episode.lease_end_ns, now_ns + episode.lease_ns)
+        """Take note of a sign of life of an episode's agent."""
+        episode.called_ns = now_ns
+        episode.extend(now_ns)
 
     def call_opened(self, episode: Episode, now_ns: int) -> None:
         """
@@ -152,9 +155,11 @@ class Admission:
     def turn_started(self, episode: Episode, prompt: Fingerprint, now_ns: int) -> None:
         """Take note of a call that goes to the LLM server; calls at once are one turn."""
         kept_share = episode.fingerprint.kept_share(prompt)
-        episode.fingerprint = prompt
         episode.running += 1
+        if episode.running == 1 or prompt.size > episode.fingerprint.size:
+            episode.fingerprint = prompt
         if episode.running == 1:
+            episode.usage, episode.is_computed = None, False
             self._controllers[episode.upstream].turn_started(
                 episode.id, now_ns, kept_share=kept_share
             )
@@ -166,26 +171,29 @@ class Admission:
             self._controllers[episode.upstream].turn_answering(episode.id, now_ns)
 
     def turn_ended(
-        self, episode: Episode, usage: TurnUsage | None, now_ns: int, *, is_whole: bool = True
+        self,
+        episode: Episode,
+        usage: TurnUsage | None,
+        now_ns: int,
+        ending: Ending = Ending.WHOLE,
     ) -> None:
         """
         Take note that a call has left the LLM server; the next may have to wait.
 
         :param usage: None if the server told none
-        :param is_whole: whether it was answered to the end
         """
-        episode.running -= 1
-        totals = episode.totals
-        totals.turns += is_whole
-        if usage is not None:
-            totals.prompt_tokens += usage.prompt_tokens
-            totals.cached_tokens += usage.cached_tokens or 0
-            totals.output_tokens += usage.output_tokens
+        episode.count(usage, ending)
         if episode.running or episode.is_over:
             return
-        self._controllers[episode.upstream].turn_ended(episode.id, usage, now_ns)
+        controller = self._controllers[episode.upstream]
+        if episode.is_computed:
+            controller.turn_ended(episode.id, episode.usage, now_ns)
+        else:
+            controller.turn_refused(episode.id, now_ns)
         if episode.outcome is not None:
             self._remove(episode, now_ns)
+        elif episode.upstream in self._down:
+            self._flee(episode, now_ns)
         elif episode.standing is Standing.DRAINING:
             self._park(episode, now_ns)
         self.settle(now_ns)
@@ -226,13 +234,17 @@ class Admission:
     def upstream_down(self, upstream: str, why: str, now_ns: int) -> None:
         """Take an LLM server for dead: its episodes move to another one, or are told."""
         self._down[upstream] = why
-        others = [name for name in self._controllers if name not in self._down]
         for episode in self.episodes():
             if episode.upstream == upstream:
-                if others and not episode.running and episode.outcome is None:
-                    self._move(episode, now_ns)
-                self._tell(episode)
+                self._flee(episode, now_ns)
         self.settle(now_ns)
+
+    def _flee(self, episode: Episode, now_ns: int) -> None:
+        """Let an episode leave a dead server between its turns, if another one gets on."""
+        some_live = len(self._down) < len(self._controllers)
+        if some_live and not episode.running and episode.outcome is None:
+            self._move(episode, now_ns)
+        self._tell(episode)
 
     def _move(self, episode: Episode, now_ns: int) -> None:
         """Let an episode begin anew on another server, where its context is not cached yet."""
@@ -248,9 +260,10 @@ class Admission:
         """Take an LLM server for alive again."""
         del self._down[upstream]
         for episode in self.episodes():
-            if self._down.get(episode.upstream) and not episode.running:
-                self._move(episode, now_ns)
-            self._tell(episode)
+            if episode.upstream in self._down:
+                self._flee(episode, now_ns)
+            elif episode.upstream == upstream:
+                self._tell(episode)
         self.settle(now_ns)
 
     def settle(self, now_ns: int) -> None:
@@ -271,6 +284,7 @@ class Admission:
             return
         self._unpark(episode, now_ns)
         episode.standing, episode.was_admitted = Standing.ADMITTED, True
+        episode.called_ns = now_ns
         self._tell(episode)
 
     def _park(self, episode: Episode, now_ns: int) -> None:

@@ -11,7 +11,8 @@ from xinfer_ros.errors import Reason, Rejected
 
 _TURNS = ('chat/completions', 'responses', 'completions', 'messages')
 _OTHERS = re.compile(
-    r'models(/[\w.:@-]+)*|embeddings|responses/[\w-]+(/cancel)?|tokenize|detokenize'
+    r'models(/[\w.:@-]+)*|embeddings|responses/[\w-]+(/cancel)?|messages/count_tokens|'
+    r'tokenize|detokenize'
 )
 _ASK_USAGE = b'{"stream_options":{"include_usage":true},'
 
@@ -80,7 +81,7 @@ def _session(facts: dict[str, Any]) -> str:
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        facts = json.loads(body)
+        facts = json.loads(body.decode())
     except (ValueError, RecursionError):
         facts = None
     if not isinstance(facts, dict):

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
-from xinfer_ros.brain.controller import Standing
+from xinfer_ros.brain.controller import Standing, TurnUsage
 from xinfer_ros.brain.gateway.fingerprint import Fingerprint
 from xinfer_ros.errors import Reason, Rejected
 
@@ -35,6 +35,14 @@ class Outcome(IntEnum):
     NOT_ADMITTED = 1
     LEASE_EXPIRED = 2
     SHUTDOWN = 3
+
+
+class Ending(Enum):
+    """How a call at the LLM server ended."""
+
+    WHOLE = 'answered'
+    REFUSED = 'refused by the server, which has computed nothing'
+    BROKEN = 'broken off by the server or the agent'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +107,11 @@ class Episode:
     :param standing: as its controller decided
     :param was_admitted: since it began, on this server or another one
     :param lease_end_ns: without a sign of life until then it ends [ns]
+    :param called_ns: when its agent was heard of last, or it was admitted [ns]
     :param calls: of its agent that are open, waiting or running
     :param running: calls that are at the LLM server
+    :param usage: of those at once, the largest that has ended
+    :param is_computed: whether the server has computed something for one of them
     :param parked_since_ns: None while it is not parked [ns]
     :param fingerprint: of its latest prompt
     :param outcome: how it ends, as soon as that is known
@@ -114,8 +125,11 @@ class Episode:
     lease_end_ns: int
     standing: Standing = Standing.QUEUED
     was_admitted: bool = False
+    called_ns: int = 0
     calls: int = 0
     running: int = 0
+    usage: TurnUsage | None = None
+    is_computed: bool = False
     parked_since_ns: int | None = None
     fingerprint: Fingerprint = field(default_factory=Fingerprint)
     totals: EpisodeTotals = field(default_factory=EpisodeTotals)
@@ -127,6 +141,23 @@ class Episode:
     def id(self) -> str:
         """Return the id."""
         return self.request.episode
+
+    def extend(self, now_ns: int) -> None:
+        """Let the lease last from now on, unless it lasts longer already."""
+        self.lease_end_ns = max(self.lease_end_ns, now_ns + self.lease_ns)
+
+    def count(self, usage: TurnUsage | None, ending: Ending) -> None:
+        """Count a call that has left the LLM server; the server told ``usage``, or none."""
+        self.running -= 1
+        self.is_computed |= ending is not Ending.REFUSED
+        self.totals.turns += ending is Ending.WHOLE
+        if usage is None:
+            return
+        self.totals.prompt_tokens += usage.prompt_tokens
+        self.totals.cached_tokens += usage.cached_tokens or 0
+        self.totals.output_tokens += usage.output_tokens
+        if self.usage is None or usage.prompt_tokens > self.usage.prompt_tokens:
+            self.usage = usage
 
     def parked_ns(self, now_ns: int) -> int:
         """Return how long it has been parked in all [ns]."""

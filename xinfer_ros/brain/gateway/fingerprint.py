@@ -37,14 +37,18 @@ class Fingerprint:
             weights.append(weight)
         return cls(hashes=tuple(hashes), weights=tuple(weights))
 
+    @property
+    def size(self) -> int:
+        """Return about how long the prompt is [characters]."""
+        return sum(self.weights)
+
     def kept_share(self, later: 'Fingerprint') -> float:
         """
         Return the share of this prompt that a later one begins with, 0 to 1; 1 if it is empty.
 
         The end of a prompt may be part of a block that has grown: then it is taken for kept.
         """
-        whole = sum(self.weights)
-        kept, last = 0, len(self.hashes) - 1
+        whole, kept, last = self.size, 0, len(self.hashes) - 1
         for index, (mine, weight) in enumerate(zip(self.hashes, self.weights, strict=True)):
             grown = index == last and weight < BLOCK_CHARACTERS
             if index >= len(later.hashes) or (later.hashes[index] != mine and not grown):
@@ -71,6 +75,9 @@ def _parts(body: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 def _messages(messages: Any) -> Iterator[tuple[str, int]]:
     if not isinstance(messages, list):
         yield from _content(messages)
+        return
+    if messages and isinstance(messages[0], int):  # tokens
+        yield from _text(json.dumps(messages)[1:-1])
         return
     for message in messages:
         if not isinstance(message, dict):

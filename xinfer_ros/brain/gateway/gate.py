@@ -86,6 +86,24 @@ class Gate:
             episode=episode.id,
         )
 
+    async def place(self, episode: Episode, max_wait_ns: int) -> None:
+        """
+        Return when an episode has been admitted for the first time.
+
+        :raises Refused: NOT_ADMITTED, BRAIN_UNAVAILABLE, or UNKNOWN_EPISODE if it has ended
+        """
+        end_ns = self._clock.now_ns() + max_wait_ns
+        while True:
+            refusal = self.refusal(episode)
+            if refusal is not None:
+                raise refusal
+            if episode.was_admitted:
+                return
+            left_ns = end_ns - self._clock.now_ns()
+            if left_ns <= 0:
+                raise self.not_admitted(episode)
+            await self._bells.wait(episode, left_ns / 1e9)
+
     async def admitted(self, episode: Episode, max_wait_ns: int) -> bool:
         """Wait until an episode has been admitted; False: it has waited long enough, or ended."""
         end_ns = self._clock.now_ns() + max_wait_ns
@@ -103,20 +121,12 @@ class Gate:
         :raises Refused: NOT_ADMITTED, BRAIN_UNAVAILABLE, or UNKNOWN_EPISODE if it has ended
         """
         began_ns = self._clock.now_ns()
-        while True:
+        await self.place(episode, episode.request.max_wait_ns)
+        while episode.standing is not Standing.ADMITTED:
+            await self._parked(episode, reply, self._clock.now_ns() - began_ns)
             refusal = self.refusal(episode)
             if refusal is not None:
                 raise refusal
-            if episode.standing is Standing.ADMITTED:
-                return
-            now_ns = self._clock.now_ns()
-            if episode.was_admitted:
-                await self._parked(episode, reply, now_ns - began_ns)
-                continue
-            left_ns = began_ns + episode.request.max_wait_ns - now_ns
-            if left_ns <= 0:
-                raise self.not_admitted(episode)
-            await self._bells.wait(episode, left_ns / 1e9)
 
     async def _parked(self, episode: Episode, reply: Reply, waited_ns: int) -> None:
         """Wait a while, and give a sign of life if it takes long."""

@@ -118,9 +118,14 @@ class GatewayHost:
             self.gateway.upstreams.look_soon()
             task = self._loop.create_task(self._admit(episode))
             self._waits.add(task)
-            task.add_done_callback(self._waits.discard)
+            task.add_done_callback(self._waited)
 
         self._post(begin)
+
+    def _waited(self, task: 'asyncio.Task[None]') -> None:
+        self._waits.discard(task)
+        if not task.cancelled():
+            self._do(task.result)
 
     async def _admit(self, episode: Episode) -> None:
         if not await self.gateway.gate.admitted(episode, episode.request.max_wait_ns):
@@ -136,19 +141,36 @@ class GatewayHost:
 
         self._post(finish)
 
-    def alive(self, robot: str) -> None:
-        """Take note of a sign of life of a robot: it renews the leases of its episodes."""
+    def alive(self, episode_id: str, *, is_heartbeat: bool) -> None:
+        """
+        Take note of a sign of life, which renews the lease of an episode.
+
+        :param is_heartbeat: whether it says that the agent lives; else only its robot does, which
+            once it is admitted counts for ``agent_idle_s`` after the last call
+        """
 
         def renew() -> None:
+            episode = self.gateway.admission.find(episode_id)
+            if episode is None:
+                return
             now_ns = self._clock.now_ns()
-            for episode in self.gateway.admission.episodes():
-                if episode.request.robot == robot:
-                    self.gateway.admission.renew(episode, now_ns)
+            idle_ns = now_ns - episode.called_ns if episode.was_admitted else 0
+            if is_heartbeat:
+                self.gateway.admission.renew(episode, now_ns)
+            elif idle_ns < seconds_ns(self._config.agent_idle_s):
+                episode.extend(now_ns)
 
         self._post(renew)
 
     def _post(self, work: Callable[[], Any]) -> None:
-        self._loop.call_soon_threadsafe(work)
+        self._loop.call_soon_threadsafe(self._do, work)
+
+    def _do(self, work: Callable[[], Any]) -> None:
+        try:
+            work()
+        except Exception:  # else the loop would go on, and somebody would wait for ever
+            log.exception('the gateway has failed')
+            self._failed()
 
     def close(self) -> None:
         """End every episode, stop serving, and end the thread."""

@@ -21,6 +21,8 @@ async def not_outlived(
         if not task.done():
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+        elif not task.cancelled():
+            task.exception()  # else it is logged as never seen, if nobody waits for it any more
 
 
 async def at_most(work: Coroutine[Any, Any, ResultT], seconds: float | None) -> ResultT:

@@ -7,6 +7,14 @@ from enum import Enum
 PROBE_SHARE = 0.4  # of the time limit, after which a silent server is asked for a token
 
 
+class Probe(Enum):
+    """What came of a probe."""
+
+    TOKEN = 'token'
+    SHUT_OUT = 'shut out'  # the server answers, but wants an API key
+    NOTHING = 'nothing'
+
+
 class Verdict(Enum):
     """What has changed about a server."""
 
@@ -23,7 +31,7 @@ class ProgressWatch:
     A server is down when it has work and nothing has come of it for ``limit_ns``: no byte of any
     answer, no step counted in its metrics, no completed probe. A probe, one token asked for, is
     sent well before, since a long prompt alone or a long answer in one piece is silent too. It is
-    up again after one completed probe.
+    up again after one completed probe, or one that its server shuts out: then calls have to tell.
 
     :param limit_ns: silence that is death [ns]
     :param probe_period_ns: time between two probes of a dead server [ns]
@@ -34,6 +42,7 @@ class ProgressWatch:
     why: str = ''
     _running: set[int] = field(default_factory=set)
     _moved_ns: int = 0
+    _heard_ns: int | None = None
     _probe_sent_ns: int | None = None
     _probing: bool = False
     _steps: float | None = None
@@ -43,15 +52,20 @@ class ProgressWatch:
         """Return whether the server is taken for dead."""
         return bool(self.why)
 
+    @property
+    def _is_at_work(self) -> bool:
+        """Return whether something should come; a probe stays when its call is given up."""
+        return bool(self._running) or self._probing
+
     def started(self, call: int, now_ns: int) -> None:
         """Take note of a call that was sent; the first after a rest begins the silence."""
-        if not self._running:
+        if not self._is_at_work:
             self._moved_ns = now_ns
         self._running.add(call)
 
     def moved(self, now_ns: int) -> None:
         """Take note of bytes of an answer."""
-        self._moved_ns = now_ns
+        self._moved_ns = self._heard_ns = now_ns
 
     def ended(self, call: int) -> None:
         """Take note that a call is over."""
@@ -68,15 +82,26 @@ class ProgressWatch:
         self._steps = steps
 
     def failed(self, why: str, now_ns: int) -> Verdict:
-        """Take note that the server could not be reached, in words."""
+        """
+        Take note that the server could not be reached, in words.
+
+        While answers are coming it is no death: a server that is being replaced ends them first.
+        """
+        if not self.is_down and self._is_heard(now_ns):
+            return Verdict.SAME
         was_down, self.why = self.is_down, why
         self._probe_sent_ns = now_ns if not was_down else self._probe_sent_ns
         return Verdict.SAME if was_down else Verdict.DOWN
 
-    def probed(self, good: bool, now_ns: int) -> Verdict:
+    def _is_heard(self, now_ns: int) -> bool:
+        if not self._running or self._heard_ns is None:
+            return False
+        return now_ns - self._heard_ns < PROBE_SHARE * self.limit_ns
+
+    def probed(self, found: Probe, now_ns: int) -> Verdict:
         """Take note of the end of a probe."""
         self._probing = False
-        if not good:
+        if found is Probe.NOTHING or (found is Probe.SHUT_OUT and not self.is_down):
             return Verdict.SAME
         self._moved_ns, was_down, self.why = now_ns, self.is_down, ''
         return Verdict.UP if was_down else Verdict.SAME
@@ -98,10 +123,11 @@ class ProgressWatch:
     def judge(self, now_ns: int) -> Verdict:
         """Return whether the server has just been found dead."""
         silent_ns = now_ns - self._moved_ns
-        if self.is_down or not self._running or silent_ns < self.limit_ns:
+        if self.is_down or not self._is_at_work or silent_ns < self.limit_ns:
             return Verdict.SAME
+        work = f'{len(self._running)} calls' + (' and a probe' if self._probing else '')
         self.why = (
-            f'{len(self._running)} calls are at the LLM server, and nothing has come of any for '
+            f'{work} are at the LLM server, and nothing has come of any for '
             f'{silent_ns / 1e9:.1f} s'
         )
         return Verdict.DOWN
@@ -113,7 +139,7 @@ class ProgressWatch:
             if self._probing:
                 return now_ns + self.limit_ns
             return now_ns if sent_ns is None else max(sent_ns + self.probe_period_ns, now_ns)
-        if not self._running:
+        if not self._is_at_work:
             return now_ns + self.limit_ns
         probe_ns = self._moved_ns + round(PROBE_SHARE * self.limit_ns)
         end_ns = self._moved_ns + self.limit_ns

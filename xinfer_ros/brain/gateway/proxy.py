@@ -11,10 +11,10 @@ from aiohttp import web
 from xinfer_ros.brain.controller import TurnUsage
 from xinfer_ros.brain.gateway.admission import Admission
 from xinfer_ros.brain.gateway.call import Call, is_served, read_call
-from xinfer_ros.brain.gateway.episode import Episode
+from xinfer_ros.brain.gateway.episode import Ending, Episode
 from xinfer_ros.brain.gateway.gate import Gate, seconds_ns
-from xinfer_ros.brain.gateway.reply import AgentGone, Refused, Reply
-from xinfer_ros.brain.gateway.upstream import Upstream
+from xinfer_ros.brain.gateway.reply import SSE, Refused, Reply
+from xinfer_ros.brain.gateway.upstream import NO_CONNECTION, Upstream
 from xinfer_ros.brain.gateway.upstreams import Upstreams
 from xinfer_ros.brain.gateway.usage import UsageFilter, UsageReader
 from xinfer_ros.config import BrainConfig
@@ -23,9 +23,9 @@ from xinfer_ros.errors import Reason, Rejected
 
 # set anew for the LLM server, or of one connection alone
 _OURS = {
-    'host', 'content-length', 'accept-encoding', 'connection', 'keep-alive', 'te', 'trailer',
-    'proxy-authorization', 'proxy-connection', 'transfer-encoding', 'upgrade', 'expect', 'cookie',
-    'x-session-id', 'x-request-id', 'x-robot-id',
+    'host', 'content-length', 'content-encoding', 'accept-encoding', 'connection', 'keep-alive',
+    'te', 'trailer', 'proxy-authorization', 'proxy-connection', 'transfer-encoding', 'upgrade',
+    'expect', 'cookie', 'x-session-id', 'x-request-id', 'x-robot-id',
 }  # fmt: skip
 _KEYS = ('authorization', 'x-api-key')
 
@@ -72,8 +72,6 @@ class Proxy:
                 request, streams=call.streams, headers={**headers, 'X-Session-ID': episode.id}
             )
             return await self._turn(request, call, episode, reply)
-        except AgentGone:
-            return web.Response(status=499)  # nobody reads it
         except Rejected as refusal:
             return await reply.refuse(refusal)
 
@@ -106,32 +104,25 @@ class Proxy:
         self._admission.call_opened(episode, self._clock.now_ns())
         try:
             await self._gate.open(episode, reply)
-            upstream = self._upstreams[episode.upstream]
-            upstream.model = call.model or upstream.model
-            await upstream.until_dead(self._counted(request, call, episode, upstream, reply))
+            await self._counted(request, call, episode, reply)
             return await reply.end()
         finally:
             self._admission.call_closed(episode, self._clock.now_ns())
             self._upstreams.look_soon()
 
     async def _counted(
-        self,
-        request: web.Request,
-        call: Call,
-        episode: Episode,
-        upstream: Upstream,
-        reply: Reply,
+        self, request: web.Request, call: Call, episode: Episode, reply: Reply
     ) -> None:
         """Pass a turn on, and let everybody know of its beginning and end."""
-        usage: TurnUsage | None = None
-        is_whole = False
+        upstream, usage, ending = self._upstreams[episode.upstream], None, Ending.BROKEN
         self._admission.turn_started(episode, call.prompt, self._clock.now_ns())
         try:
-            usage = await self._forward(request, call, upstream, reply, episode)
-            is_whole = not reply.failed
+            usage = await upstream.until_dead(
+                self._forward(request, call, upstream, reply, episode)
+            )
+            ending = Ending.REFUSED if reply.failed else Ending.WHOLE
         finally:
-            now_ns = self._clock.now_ns()
-            self._admission.turn_ended(episode, usage, now_ns, is_whole=is_whole)
+            self._admission.turn_ended(episode, usage, self._clock.now_ns(), ending)
 
     async def _aside(
         self, request: web.Request, call: Call, named: str, reply: Reply
@@ -166,9 +157,11 @@ class Proxy:
                 allow_redirects=False,
             ) as answer:
                 return await self._pass_on(answer, call, upstream, reply, episode)
-        except aiohttp.ClientConnectorError as error:
-            self._upstreams.unreachable(upstream, error)
-            raise Refused(Reason.BRAIN_UNAVAILABLE, upstream.watch.why, retry_after_s=1) from None
+        except NO_CONNECTION as error:
+            if number is not None:
+                upstream.watch.ended(number)
+            why = self._upstreams.unreachable(upstream, error)
+            raise Refused(Reason.BRAIN_UNAVAILABLE, why, retry_after_s=1) from None
         except (aiohttp.ClientError, asyncio.TimeoutError):
             raise Refused(
                 Reason.BRAIN_UNAVAILABLE, 'the LLM server broke off', retry_after_s=1
@@ -186,14 +179,17 @@ class Proxy:
         episode: Episode | None,
     ) -> TurnUsage | None:
         good = answer.status == 200
-        reader = UsageReader(streams=call.streams)
-        hidden = UsageFilter() if call.hides_usage and good else None
+        if good and episode is not None:
+            upstream.answered(call.model)
+        streams = answer.content_type == SSE and 'Content-Encoding' not in answer.headers
+        reader = UsageReader(streams=streams)
+        hidden = UsageFilter() if streams and call.hides_usage and good else None
         await reply.begin(answer.status, answer.headers, exact=hidden is None)
         is_first = True
         async for data in answer.content.iter_any():
             now_ns = self._clock.now_ns()
             upstream.watch.moved(now_ns)
-            if is_first and episode is not None:
+            if is_first and good and episode is not None:
                 self._admission.turn_answering(episode, now_ns)
             is_first = False
             reader.feed(data)
@@ -214,7 +210,7 @@ class Proxy:
         if upstream.token or self._token:
             headers = {k: v for k, v in headers.items() if k.lower() not in _KEYS}
         headers |= upstream.key()
-        headers |= {'Accept-Encoding': 'identity', 'X-Request-Id': reply.request_id}
+        headers['X-Request-Id'] = reply.request_id
         if episode is not None:
             headers['X-Session-ID'] = episode.id
         return headers

@@ -18,6 +18,7 @@ STATUS = {
 }
 SSE = 'text/event-stream'
 JSON = 'application/json'
+_ERROR_EVENT = b'event: error\ndata: '
 # of one connection and not of the answer, or set anew
 _HOP = {
     'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'te', 'trailer',
@@ -25,7 +26,11 @@ _HOP = {
 }  # fmt: skip
 
 
-class AgentGone(Exception):
+# the next try of an agent that is not told more [s]
+_RETRY_S = {Reason.NOT_ADMITTED: 5, Reason.BRAIN_UNAVAILABLE: 1}
+
+
+class AgentGone(ConnectionResetError):
     """The agent has closed its connection."""
 
 
@@ -63,10 +68,11 @@ class Refused(Rejected):
 
 
 def error_body(text: str, status: int, code: str | None = None, **more: object) -> bytes:
-    """Return an error in the form that clients of the OpenAI interface show."""
+    """Return an error in the form that clients of OpenAI's and Anthropic's interfaces show."""
     kind = 'server_error' if status >= 500 else 'invalid_request_error'
+    kind = 'rate_limit_error' if status == 429 else kind
     facts = {'message': text, 'type': kind, 'param': None, 'code': code, **more}
-    return json.dumps({'error': facts}).encode()
+    return json.dumps({'type': 'error', 'error': facts}).encode()
 
 
 def _body(refusal: Rejected, status: int) -> bytes:
@@ -82,13 +88,20 @@ def _body(refusal: Rejected, status: int) -> bytes:
 def refusal_response(refusal: Rejected, headers: Mapping[str, str] | None = None) -> web.Response:
     """Return a refusal as an answer of its own."""
     status = STATUS.get(refusal.reason, 400)
-    own = refusal.headers() if isinstance(refusal, Refused) else {}
+    retry_s = _RETRY_S.get(refusal.reason)
+    own = {} if retry_s is None else {'Retry-After': str(retry_s)}
+    if isinstance(refusal, Refused):
+        own |= refusal.headers()
     return web.Response(
         body=_body(refusal, status),
         status=status,
         content_type=JSON,
         headers={**(headers or {}), **own},
     )
+
+
+def _is_between_events(last: bytes) -> bool:
+    return last.replace(b'\r\n', b'\n').endswith(b'\n\n')
 
 
 class Reply:
@@ -105,7 +118,8 @@ class Reply:
         self._response: web.StreamResponse | None = None
         self._kept_alive = False
         self._failed = False
-        self._status = 0
+        self._status = 0  # of the LLM server, 0: none yet
+        self._last = b'\n\n'  # bytes of what has left
 
     @property
     def failed(self) -> bool:
@@ -136,7 +150,7 @@ class Reply:
         if self._response is not None:
             self._failed = status != 200
             if self._failed and self._streams:
-                await self._send(b'data: ')
+                await self._send(_ERROR_EVENT)
             return
         length = headers.get('Content-Length') if exact else None
         await self._begin(status, headers, length)
@@ -153,7 +167,10 @@ class Reply:
         if length is not None:
             response.content_length = int(length)
         self._response = response
-        await response.prepare(self._request)
+        try:
+            await response.prepare(self._request)
+        except ConnectionResetError as error:
+            raise AgentGone from error
 
     async def write(self, data: bytes) -> None:
         """Pass some bytes on; an error after signs of life becomes one event."""
@@ -168,6 +185,7 @@ class Reply:
             await self._response.write(data)
         except ConnectionResetError as error:
             raise AgentGone from error
+        self._last = (self._last + data)[-4:]
 
     async def end(self) -> web.StreamResponse:
         """Return the answer, which is complete."""
@@ -182,11 +200,11 @@ class Reply:
         if self._response is None:
             return refusal_response(refusal, self._headers)
         text = _body(refusal, STATUS.get(refusal.reason, 400))
-        if self._streams:
-            await self._send(b'\n\ndata: ' + text + b'\n\n')
-        elif self._kept_alive:
+        if self._streams and _is_between_events(self._last):
+            await self._send(_ERROR_EVENT + text + b'\n\n')
+        elif self._kept_alive and not self._status and not self._streams:
             await self._send(text)
-        else:  # part of an answer has left: the agent must see that it is not whole
+        else:  # part of an answer or event has left: the agent must see that it is not whole
             if self._request.transport is not None:
                 self._request.transport.abort()
             return self._response

@@ -128,8 +128,7 @@ class EpisodeRoutes:
     async def _wait_for_place(self, episode: Episode, max_wait_ns: int) -> None:
         self._admission.call_opened(episode, self._clock.now_ns())
         try:
-            if not await self._gate.admitted(episode, max_wait_ns):
-                raise self._gate.refusal(episode) or self._gate.not_admitted(episode)
+            await self._gate.place(episode, max_wait_ns)
         finally:
             self._admission.call_closed(episode, self._clock.now_ns())
             self._upstreams.look_soon()
@@ -144,7 +143,7 @@ class EpisodeRoutes:
         """Return an episode; ``?after=VERSION`` waits until it is another one."""
         episode = self._named(request)
         after = request.query.get('after', '')
-        if after.isdigit() and int(after) == episode.version:
+        if after == str(episode.version):
             await self._bells.wait(episode, LONG_POLL_S)
         return web.json_response(self.facts(episode))
 

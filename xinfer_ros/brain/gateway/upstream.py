@@ -4,13 +4,14 @@
 import asyncio
 import contextlib
 import itertools
+import json
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import aiohttp
 
 from xinfer_ros.brain.gateway.patience import at_most, not_outlived
-from xinfer_ros.brain.gateway.progress import ProgressWatch, Verdict
+from xinfer_ros.brain.gateway.progress import Probe, ProgressWatch
 from xinfer_ros.brain.gateway.scrape import MOST_BYTES, Scrape, read_metrics
 from xinfer_ros.core.clock import Clock
 from xinfer_ros.errors import Reason, Rejected
@@ -18,7 +19,9 @@ from xinfer_ros.errors import Reason, Rejected
 ResultT = TypeVar('ResultT')
 PROBE_S = 60.0  # one that hangs is given up then; a server that goes on ends it sooner
 SCRAPE_S = 2.0
+NO_CONNECTION = (aiohttp.ClientConnectorError, aiohttp.ServerTimeoutError)
 ERRORS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
+SHUT_OUT = (401, 403)
 
 
 class Upstream:
@@ -40,22 +43,27 @@ class Upstream:
         clock: Clock,
         token: str,
     ) -> None:
-        self.name, self.watch, self.token = url.rstrip('/'), watch, token
+        self.name, self.watch, self.token = url, watch, token
         self._session, self._clock = session, clock
         self._numbers = itertools.count(1)
         self._dead: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.model = ''
+        self._model, self._is_model_good = '', False
         self.scrape: Scrape | None = None
 
     def url(self, path: str) -> str:
         """Return the URL of a path that begins with a slash."""
-        return self.name + path
+        return self.name.rstrip('/') + path
 
     def begin_call(self) -> int:
         """Take note of a call that is sent; return its number."""
         number = next(self._numbers)
         self.watch.started(number, self._clock.now_ns())
         return number
+
+    def answered(self, model: str) -> None:
+        """Take note of a model that has answered a call; probes ask for it."""
+        if model:
+            self._model, self._is_model_good = model, True
 
     async def until_dead(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
         """
@@ -78,17 +86,19 @@ class Upstream:
         """Let calls pass again."""
         self._dead = asyncio.get_running_loop().create_future()
 
-    async def probe(self) -> Verdict:
-        """Ask for one token, and judge the server by whether it comes."""
-        good = False
+    async def probe(self) -> Probe:
+        """Ask for one token; return whether it has come."""
+        found = Probe.NOTHING
         with contextlib.suppress(*ERRORS):
-            good = await at_most(self._one_token(), PROBE_S)
-        return self.watch.probed(good, self._clock.now_ns())
+            found = await at_most(self._one_token(), PROBE_S)
+        self._is_model_good = found is Probe.TOKEN  # it may come back with another one
+        return found
 
-    async def _one_token(self) -> bool:
-        if not self.model:
-            self.model = await self._first_model()
-        asked: dict[str, Any] = {'model': self.model, 'max_tokens': 1}
+    async def _one_token(self) -> Probe:
+        if not self._is_model_good:
+            self._model = await self._first_model() or self._model
+        statuses = []
+        asked: dict[str, Any] = {'model': self._model, 'max_tokens': 1}
         for path, prompt in (
             ('/v1/completions', {'prompt': '.'}),
             ('/v1/chat/completions', {'messages': [{'role': 'user', 'content': '.'}]}),
@@ -97,17 +107,18 @@ class Upstream:
                 self.url(path), json=asked | prompt, headers=self.key(), allow_redirects=False
             ) as answer:
                 await answer.read()
-                if answer.status not in (404, 405):
-                    return answer.status == 200
-        return False
+                statuses.append(answer.status)
+                if answer.status == 200:
+                    return Probe.TOKEN
+        return Probe.SHUT_OUT if set(statuses) & set(SHUT_OUT) else Probe.NOTHING
 
     async def _first_model(self) -> str:
         url = self.url('/v1/models')
         async with self._session.get(url, headers=self.key(), allow_redirects=False) as answer:
-            facts = await answer.json(content_type=None)
+            text = await answer.read()
         try:
-            return str(facts['data'][0]['id'])
-        except (KeyError, IndexError, TypeError):
+            return str(json.loads(text)['data'][0]['id'])
+        except (ValueError, KeyError, IndexError, TypeError):
             return ''
 
     def key(self) -> dict[str, str]:
@@ -120,15 +131,16 @@ class Upstream:
 
         :raises aiohttp.ClientConnectorError: if nobody listens there
         """
-        self.scrape = None
+        scrape = None
         try:
-            self.scrape = read_metrics(await at_most(self._metrics(), SCRAPE_S))
+            scrape = read_metrics(await at_most(self._metrics(), SCRAPE_S))
         except aiohttp.ClientConnectorError:
             raise
         except ERRORS:
             pass
-        steps = None if self.scrape is None else self.scrape.steps
-        self.watch.counted(steps, self._clock.now_ns())
+        finally:
+            self.scrape = scrape
+            self.watch.counted(None if scrape is None else scrape.steps, self._clock.now_ns())
 
     async def _metrics(self) -> str:
         """Return the text of the metrics page, empty if there is none."""

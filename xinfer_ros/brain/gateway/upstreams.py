@@ -2,6 +2,7 @@
 """The LLM servers of a gateway, and what is looked after beside the calls."""
 
 import asyncio
+import errno
 import logging
 import re
 from collections.abc import Coroutine
@@ -12,7 +13,7 @@ import aiohttp
 from xinfer_ros.brain.gateway.admission import Admission
 from xinfer_ros.brain.gateway.gate import seconds_ns
 from xinfer_ros.brain.gateway.patience import until_set
-from xinfer_ros.brain.gateway.progress import ProgressWatch, Verdict
+from xinfer_ros.brain.gateway.progress import Probe, ProgressWatch, Verdict
 from xinfer_ros.brain.gateway.upstream import Upstream
 from xinfer_ros.config import BrainConfig
 from xinfer_ros.core.clock import Clock
@@ -48,6 +49,7 @@ class Upstreams:
         self._alarm = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._warned: dict[str, int] = {}
+        self._failure: BaseException | None = None
         limit_ns, period_ns = (
             seconds_ns(config.progress_timeout_s),
             seconds_ns(config.probe_period_s),
@@ -74,11 +76,18 @@ class Upstreams:
         """Let leases and progress be looked at, since one may end sooner than was known."""
         self._alarm.set()
 
-    def unreachable(self, upstream: Upstream, error: Exception) -> None:
-        """Take note that nobody listens at an LLM server."""
-        why = f'the LLM server {upstream.name} does not accept connections'
-        log.debug('%s: %s', upstream.name, error)
-        self._judged(upstream, upstream.watch.failed(why, self._clock.now_ns()))
+    def unreachable(self, upstream: Upstream, error: Exception) -> str:
+        """Take note that no connection to an LLM server can be made; return why, in words."""
+        cause = getattr(error, 'strerror', None) or error
+        why = f'the LLM server {upstream.name} does not accept connections: {cause}'
+        if getattr(error, 'errno', None) in (
+            errno.EMFILE,
+            errno.ENFILE,
+        ):  # says nothing of the server
+            log.error('%s; raise the limit of open files of the gateway', why)
+        else:
+            self._judged(upstream, upstream.watch.failed(why, self._clock.now_ns()))
+        return why
 
     async def run(self) -> None:
         """Look after leases and servers until it is cancelled."""
@@ -94,6 +103,8 @@ class Upstreams:
 
     async def _look(self) -> None:
         """Do what is due, then wait until something else is."""
+        if self._failure is not None:
+            raise self._failure
         self._alarm.clear()
         now_ns = self._clock.now_ns()
         self._admission.expire(now_ns)
@@ -114,10 +125,19 @@ class Upstreams:
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: 'asyncio.Task[None]') -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failure = error
+            self.look_soon()
 
     async def _probe(self, upstream: Upstream) -> None:
-        self._judged(upstream, await upstream.probe())
+        found = await upstream.probe()
+        if found is Probe.SHUT_OUT:
+            self._warn_of(f'{upstream.name}: it wants an API key of probes: upstream_token_file')
+        self._judged(upstream, upstream.watch.probed(found, self._clock.now_ns()))
 
     def _judged(self, upstream: Upstream, verdict: Verdict) -> None:
         now_ns = self._clock.now_ns()
@@ -152,11 +172,14 @@ class Upstreams:
 
     def _warn(self) -> None:
         """Log what controllers warn of; a warning that lasts is repeated now and then."""
-        now_ns = self._clock.now_ns()
         for name in self._all:
-            for warning in self._admission.controller(name).state(now_ns).warnings:
-                kind = _DIGITS.sub('', f'{name}: {warning}')
-                told_ns = self._warned.get(kind)
-                if told_ns is None or now_ns - told_ns >= REPEAT_NS:
-                    self._warned[kind] = now_ns
-                    log.warning('%s: %s', name, warning)
+            for warning in self._admission.controller(name).state(self._clock.now_ns()).warnings:
+                self._warn_of(f'{name}: {warning}')
+
+    def _warn_of(self, warning: str) -> None:
+        now_ns = self._clock.now_ns()
+        kind = _DIGITS.sub('', warning)
+        told_ns = self._warned.get(kind)
+        if told_ns is None or now_ns - told_ns >= REPEAT_NS:
+            self._warned[kind] = now_ns
+            log.warning('%s', warning)

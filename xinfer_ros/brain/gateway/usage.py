@@ -2,16 +2,18 @@
 """Reads what a turn has used from its answer, as it passes by."""
 
 import json
+import re
 from typing import Any
 
 from xinfer_ros.brain.controller import TurnUsage
 
 MOST_BYTES = 8 << 20  # of an answer in one piece, or of one event; a longer one tells no usage
+_EVENT_END = re.compile(rb'(?<=\n)\r?\n')
 
 
 def usage_of(facts: Any) -> TurnUsage | None:
     """
-    Return the usage that an answer or event tells.
+    Return the usage that an answer or event tells; its prompt is 0 if only the output is told.
 
     :param facts: of chat/completions, completions, responses or messages, in JSON
     """
@@ -26,8 +28,9 @@ def usage_of(facts: Any) -> TurnUsage | None:
         return None
     prompt = _number(usage, 'prompt_tokens', 'input_tokens')
     output = _number(usage, 'completion_tokens', 'output_tokens')
-    if prompt is None:
+    if prompt is None and output is None:
         return None
+    prompt = prompt or 0
     cached = _number(usage, 'cache_read_input_tokens')
     if cached is not None:  # Anthropic counts cached tokens apart from the others
         prompt += cached + (_number(usage, 'cache_creation_input_tokens') or 0)
@@ -87,11 +90,12 @@ class UsageReader:
     def _joined(self, found: TurnUsage) -> TurnUsage:
         """Return the newest figures; an event that tells only the output keeps the prompt's."""
         before = self._usage
-        if before is None or found.prompt_tokens >= before.prompt_tokens:
+        if before is None or found.prompt_tokens > before.prompt_tokens:
             return found
+        is_less = found.cached_tokens is None or found.prompt_tokens < before.prompt_tokens
         return TurnUsage(
             prompt_tokens=before.prompt_tokens,
-            cached_tokens=before.cached_tokens,
+            cached_tokens=before.cached_tokens if is_less else found.cached_tokens,
             output_tokens=max(before.output_tokens, found.output_tokens),
         )
 
@@ -99,7 +103,7 @@ class UsageReader:
         """Return what the answer has told, None if it told nothing."""
         if not self._streams and self._usage is None and self._size <= MOST_BYTES:
             self._read(bytes(self._held))
-        return self._usage
+        return self._usage if self._usage is not None and self._usage.prompt_tokens else None
 
 
 class UsageFilter:
@@ -114,8 +118,13 @@ class UsageFilter:
 
     def pass_on(self, data: bytes) -> bytes:
         """Return what the agent gets of some bytes."""
-        *events, self._held = (self._held + data).split(b'\n\n')
-        return b''.join(event + b'\n\n' for event in events if not _is_usage_alone(event))
+        held, begin, out = self._held + data, 0, []
+        for end in _EVENT_END.finditer(held):
+            event, begin = held[begin : end.end()], end.end()
+            if not _is_usage_alone(event):
+                out.append(event)
+        self._held = held[begin:]
+        return b''.join(out)
 
     def rest(self) -> bytes:
         """Return what is left at the end of the stream."""
