@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from xinfer_ros.brain.admission import EpisodeAdmission
+from xinfer_ros.brain.controller import Gauges
 from xinfer_ros.brain.controllers.open import Open
 from xinfer_ros.brain.controllers.static import Static
 from xinfer_ros.brain.controllers.working_set import WorkingSet
@@ -105,6 +106,23 @@ def test_rate_is_back_soon_after_a_loss_of_capacity() -> None:
     """A first controller did 1.0 requests/s for five minutes; K = 13 holds 2.0."""
     log = simulate(WorkingSet(), DISTURBANCES['capacity'], 13)
     assert rate(log, 660, 780) > 1.7
+
+
+class WithoutMetrics(EpisodeAdmission):
+    """Never hears what the server tells of itself."""
+
+    def metrics(self, gauges: Gauges | None, now_ns: int) -> None:
+        super().metrics(None, now_ns)
+
+
+def test_default_controller_finds_the_cache_by_calls_alone() -> None:
+    """Nor does anybody tell the size of a block: taken for 16, it came to 0.3 requests/s."""
+    scenario = replace(steady(32), duration_s=900.0)
+    controller = WithoutMetrics(WorkingSet(), None)
+    draw = partial(draw_episode, TRACE, 1)
+    log = BrainSimulation(scenario, controller, ServerModel(), draw, TRACE.max_context).run()
+    assert rate(log, 600, 900) > 2.0
+    assert hits(log) > 0.97
 
 
 def test_partial_hits_keep_the_beginning_of_a_lost_context() -> None:

@@ -18,6 +18,7 @@ class CapacityBracket:
 
     :param guess: capacity to begin with [tokens]
     :param most: what it can't exceed, None if unknown [tokens]
+    :param is_blind: whether the guess says nothing of the cache
     """
 
     CARE = 0.3  # of the way from the proven to the known miss
@@ -28,6 +29,7 @@ class CapacityBracket:
     NARROW = 0.04  # a bracket that is not made narrower on purpose
     REACH = 1.05  # of the proven, while no miss is known
     LARGER = 1.12  # the same when the cache has become larger
+    BLIND = 1.2  # the same when the first guess says nothing
     STEP = 1.1  # above what is proven at most, when a bracket is made narrower
     USED = 0.88  # proven of the guess: it has been put to the test
     TOLERANCE = 0.06  # between distance and truth
@@ -41,7 +43,7 @@ class CapacityBracket:
     MOST_SOON_NS = 180 * NS
     LATE_NS = 600 * NS
 
-    def __init__(self, guess: float, most: float | None = None) -> None:
+    def __init__(self, guess: float, most: float | None = None, *, is_blind: bool = False) -> None:
         self.guess = guess
         self.lower = 0.0
         self.upper: float | None = None
@@ -53,7 +55,7 @@ class CapacityBracket:
         self._missed_ns = 0
         self._quiet_ns = self.LATE_NS
         self._most_quiet_ns = self.LATE_NS
-        self._reach = self.REACH
+        self._reach = self.BLIND if is_blind else self.REACH
         self._is_trying = False  # whether a miss would be the price of forgetting one
         self._forget, self._most_forget = self.FORGET, self.MOST_FORGET
 

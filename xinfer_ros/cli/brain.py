@@ -18,7 +18,7 @@ from xinfer_ros.setting import changes, settings_from
 if TYPE_CHECKING:
     from xinfer_ros.fleet.brain_runs import BrainRun
 
-FIRST_SEED = 401  # nothing was tuned on this one and those that follow
+FIRST_SEED = 501  # nothing was tuned on this one and those that follow
 SEEDS, QUICK_SEEDS = 8, 2
 DEFAULT = BrainConfig().controller
 _WORDS = (
@@ -65,7 +65,7 @@ def _add_table(actions: Commands) -> None:
         description=(
             'Simulates 30 minutes of every controller in every scenario, with the same episodes\n'
             'for all of them, and holds the means against what is demanded. Some minutes on two\n'
-            'cores. Settings were chosen on seeds 0 to 9; those from 401 on were not looked at\n'
+            'cores. Settings were chosen on seeds 0 to 115; those from 501 on were not looked at\n'
             'before they were judged. Ends with 1 if a bar does not hold.'
         ),
         epilog=(

@@ -16,7 +16,9 @@ TIGHT_GAUGE = Gauges(block_tokens=16, usage=0.05)
 
 def by_hand(capacity: int, **settings: float) -> ByHand:
     rule = WorkingSet(capacity, replace(WorkingSetConfig(), **settings))  # type: ignore[arg-type]
-    return ByHand(EpisodeAdmission(rule, PreemptionGuard()))
+    controller = EpisodeAdmission(rule, PreemptionGuard())
+    controller.metrics(Gauges(block_tokens=16), 0)
+    return ByHand(controller)
 
 
 def admitted(fleet: ByHand) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Generator
 from typing import Any, TypeVar
 
 ResultT = TypeVar('ResultT')
-GRACE_S = 0.0003  # real time for bytes on their way between two sockets of this process
+GRACE_S = 0.002  # real time for bytes on their way between two sockets of this process
 
 
 class _JumpingSelector(selectors.DefaultSelector):

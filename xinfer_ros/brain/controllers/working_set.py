@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from xinfer_ros.brain.block_size import BlockSize
 from xinfer_ros.brain.book import Record
 from xinfer_ros.brain.bracket import CapacityBracket
 from xinfer_ros.brain.controller import Gauges, TurnUsage
@@ -43,18 +44,26 @@ class WorkingSet:
 
     :param capacity_tokens: size of the cache if somebody knows it, 0 to learn it [tokens]
     :param settings: see WorkingSetConfig
+    :param block_tokens: size of a cache block until it is known [tokens]
     """
 
     name = 'working_set'
     limit: int | None = None
 
-    def __init__(self, capacity_tokens: int = 0, settings: WorkingSetConfig | None = None) -> None:
+    def __init__(
+        self,
+        capacity_tokens: int = 0,
+        settings: WorkingSetConfig | None = None,
+        block_tokens: int = 16,
+    ) -> None:
         self._settings = settings or WorkingSetConfig()
         s = self._settings
         self._stack = RecencyStack()
-        self._bracket = CapacityBracket(float(capacity_tokens or s.start_tokens))
         self._is_told = capacity_tokens > 0
-        self._ledger = Ledger(16)
+        guess = float(capacity_tokens or s.start_tokens)
+        self._bracket = CapacityBracket(guess, is_blind=not self._is_told)
+        self._block = BlockSize(block_tokens)
+        self._ledger = Ledger(block_tokens)
         self._forecast = Forecast(s.typical_turns, 0.0, 0.0, s.ahead_turns)
         self._assume(capacity_tokens or s.start_tokens / s.start_share)
         self._losses = LossWatch()
@@ -175,6 +184,8 @@ class WorkingSet:
             tokens = usage.prompt_tokens + usage.output_tokens
             self._forecast.turn_ended(record.turns + 1, before, tokens)
             if usage.cached_tokens is not None and call is not None:
+                self._block.found(usage.cached_tokens, usage.prompt_tokens)
+                self._ledger.block_tokens = self._block.tokens
                 self._learn(call, before, usage.cached_tokens, now_ns)
         self._ledger.grown(record, tokens)
         self._stack.release(name, tokens)
@@ -196,6 +207,7 @@ class WorkingSet:
     def metrics(self, gauges: Gauges | None, now_ns: int) -> None:
         """Take what the server tells of its cache; without metrics the ledger goes on alone."""
         if gauges is not None and gauges.block_tokens:
+            self._block.tell(gauges.block_tokens)
             self._ledger.block_tokens = gauges.block_tokens
         if not self._is_told and gauges is not None and gauges.capacity_tokens:
             self._is_told = True
@@ -244,9 +256,9 @@ class WorkingSet:
         if before is None:
             self._shared = min(self._shared, cached) if self._has_shared else cached
             self._has_shared = True
-        if before is None or call.distance is None:
+        if before is None or call.distance is None or call.kept_share < LEAST_KEPT:
             return
-        if call.kept_share < LEAST_KEPT:
+        if cached and not self._block.is_known:
             return
         block = self._ledger.block_tokens
         rough = block if call.kept_share == 1.0 else block + round(0.05 * before)

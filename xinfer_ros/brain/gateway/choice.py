@@ -29,7 +29,7 @@ def make_controller(config: BrainConfig) -> Controller:
         'static': Static(config.static_episodes),
         'aimd_usage': AimdUsage(),
         'aimd_hits': AimdHits(),
-        'working_set': WorkingSet(config.cache_tokens, settings),
+        'working_set': WorkingSet(config.cache_tokens, settings, config.block_tokens),
     }
     guard = None if config.controller == 'open' else PreemptionGuard()
     return EpisodeAdmission(rules[config.controller], guard, config.block_tokens)
