@@ -35,6 +35,12 @@ async def _status(bench: Bench) -> str:
         return str((await answer.json())['upstreams'][0]['state'])
 
 
+async def _goes_down(stub: Stub, bench: Bench, loop: VirtualLoop) -> None:
+    await stub.close()
+    await loop.lives(2.0)
+    assert await _status(bench) == 'DOWN'
+
+
 def test_a_dead_server_behind_a_proxy_with_pages_for_people_is_found_again() -> None:
     """BG-03: a page that is no JSON must not end the probing."""
 
@@ -44,9 +50,7 @@ def test_a_dead_server_behind_a_proxy_with_pages_for_people_is_found_again() -> 
     async def work(loop: VirtualLoop) -> None:
         stub = Stub(lost)
         async with Bench(loop, stubs=[stub]) as bench:
-            await stub.close()
-            await loop.lives(2.0)
-            assert await _status(bench) == 'DOWN'
+            await _goes_down(stub, bench, loop)
             await stub.start()
             await loop.lives(10.0)
             assert await _status(bench) == 'DOWN'
@@ -69,9 +73,7 @@ def test_probes_ask_for_no_model_that_only_an_agent_believes_in() -> None:
         async with Bench(loop, stubs=[stub]) as bench:
             with pytest.raises(openai.NotFoundError, match='no such model'):
                 await bench.agent('e1').chat.completions.create(**ASK)
-            await stub.close()
-            await loop.lives(2.0)
-            assert await _status(bench) == 'DOWN'
+            await _goes_down(stub, bench, loop)
             await stub.start()
             await loop.lives(5.0)
             assert await _status(bench) == 'UP'
@@ -90,9 +92,7 @@ def test_a_server_that_shuts_probes_out_is_up_when_it_answers() -> None:
     async def work(loop: VirtualLoop) -> None:
         stub = Stub(with_key)
         async with Bench(loop, stubs=[stub]) as bench:
-            await stub.close()
-            await loop.lives(2.0)
-            assert await _status(bench) == 'DOWN'
+            await _goes_down(stub, bench, loop)
             await stub.start()
             await loop.lives(5.0)
             assert await _status(bench) == 'UP'
