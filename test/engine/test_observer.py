@@ -51,6 +51,10 @@ class Listener(NoObserver):
         """Keep the record."""
         self.told.append((epoch, record))
 
+    def engine_ended(self, now_ns: int) -> None:
+        """Keep that it has."""
+        self.heard.append('engine ended')
+
 
 @pytest.fixture
 def listener() -> Listener:
@@ -89,6 +93,8 @@ def test_every_request_is_heard_of_once_and_so_is_its_answer(
         'OK 1', 'REJECTED_BUDGET 3', 'SUPERSEDED 2', 'REJECTED_ROWS 4', 'EXPIRED 5',
         'ENGINE_RESTARTED 6', 'SHUTDOWN 7',
     ]  # fmt: skip
+    assert listener.heard.count('engine ended') == 1  # the second was ended by the server
+    listener.heard.remove('engine ended')
     assert sorted(listener.heard) == sorted([*answered, *(f'asked {n}' for n in range(1, 8))])
     for number in range(1, 8):
         words = [words for words in listener.heard if words.endswith(f' {number}')]

@@ -179,7 +179,6 @@ def test_totals_outlast_an_engine(fleet: ViewedFleet) -> None:
     assert engines.sums.busy_ns == (5 * S, 0, 0)
     assert engines.sums.predictions == 50
     assert engines.sums.verdicts[3] == 5
-    assert engines.lives == 2
 
 
 def test_what_an_engine_did_ends_with_it(fleet: ViewedFleet) -> None:
@@ -189,6 +188,20 @@ def test_what_an_engine_did_ends_with_it(fleet: ViewedFleet) -> None:
     status = fleet.status()
     assert (status.waiting, status.protected_requests) == ((0, 0, 0), 0)
     assert (status.level, status.num_slots) == (Level.WARN, 0)
+
+
+def test_an_engine_that_is_soon_replaced_is_told_for_a_window() -> None:
+    """Nobody may have looked while there was none: a status comes once a second."""
+    fleet = ViewedFleet(status_window_s=5.0)
+    assert (fleet.status().level, fleet.view.engines(fleet.now_ns).restarts) == (Level.OK, 0)
+    fleet.bench.engine.die(8)
+    fleet.bench.engine.become_ready(8)
+    fleet.pass_ms(4_900)
+    told = fleet.status()
+    assert (told.level, told.text[:23]) == (Level.WARN, 'the engine ended 4.9 s ')
+    fleet.pass_ms(100)
+    assert fleet.status().level is Level.OK
+    assert fleet.view.engines(fleet.now_ns).restarts == 1  # though it gave no sign of life
 
 
 def test_occupancy_is_over_the_window(fleet: ViewedFleet) -> None:

@@ -152,7 +152,8 @@ def test_a_warning_that_would_come_after_the_error_never_comes() -> None:
 
 def _server(**changes: Any) -> Verdict:
     facts: dict[str, Any] = {
-        'phase': ServerPhase.READY, 'slow': 1.0, 'refusals': Counter(), 'served': 4, 'robots': 4
+        'phase': ServerPhase.READY, 'ended_ns': None, 'slow': 1.0, 'refusals': Counter(),
+        'served': 4, 'robots': 4,
     }  # fmt: skip
     return judge_server(ServerFacts(**(facts | changes)))
 
@@ -162,6 +163,9 @@ def test_the_server_says_what_is_wrong_with_it() -> None:
     assert _server(phase=ServerPhase.ERROR).level is Level.ERROR
     assert _server(phase=ServerPhase.STARTING).level is Level.WARN
     assert _server(phase=ServerPhase.STOPPED).level is Level.WARN
+    anew = _server(ended_ns=3 * 10**9)
+    assert anew.level is Level.WARN
+    assert anew.text.startswith('the engine ended 3.0 s ago, and a new one serves')
     assert 'raise max_robots' in _server(refusals=Counter({Reason.REJECTED_NO_SLOT: 1})).text
     full = _server(refusals=Counter({Reason.REJECTED_CAPACITY: 9}), robots=6)
     assert full.text.startswith('the device is full: 4 of 6 robots are served')

@@ -5,6 +5,7 @@ import json
 import socket
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 from web.browser import browsing, missing
@@ -19,6 +20,11 @@ def free_port() -> int:
 
 def row(robot: str) -> str:
     return f'document.querySelector(\'tbody[data-robot="{robot}"]\')'
+
+
+def units(url: str) -> list[Any]:
+    with urllib.request.urlopen(f'{url}snapshot.json') as answer:
+        return list(json.load(answer)['timeline']['units'])
 
 
 @pytest.mark.skipif(bool(missing()), reason=missing())
@@ -39,8 +45,7 @@ def test_a_killed_robot_turns_red_on_the_page_of_a_real_server(
         for robot in ('r0', 'r1'):
             served = f"{row(robot)}?.querySelector('.latency').textContent.match(/^[0-9]/)"
             browser.until(served, f'{robot} is served')
-        with urllib.request.urlopen(f'{url}snapshot.json') as answer:
-            assert json.load(answer)['timeline']['units'] != []
+        graph.until(lambda: units(url) != [], 'the engine tells of its lanes')  # with each beat
         robots[1].kill()
         silent = f"{row('r1')}.querySelector('.why').textContent.includes('silent')"
         browser.until(silent, 'r1 is silent')

@@ -291,6 +291,7 @@ class FrontEnd:
         """Answer everything under way ENGINE_RESTARTED; the engine watch's thread."""
         with self._lock:
             self._serving.end(next_epoch)
+        self._observer.engine_ended(self._clock.now_ns())
         for pending in self._pending.drain():
             self._answering.conclude(
                 pending, Reason.ENGINE_RESTARTED, 'ask again: a new engine starts'

@@ -51,6 +51,10 @@ class ServerObserver(Protocol):
         """Take in what the engine of this epoch tells of itself; lanes while it is watched."""
         ...
 
+    def engine_ended(self, now_ns: int) -> None:
+        """Take in that an engine has ended, though nobody had asked it to; a new one starts."""
+        ...
+
 
 class NoObserver:
     """Hears of everything and does nothing with it."""
@@ -73,4 +77,7 @@ class NoObserver:
         """Do nothing."""
 
     def engine_told(self, epoch: int, record: Beat | Timeline, now_ns: int) -> None:
+        """Do nothing."""
+
+    def engine_ended(self, now_ns: int) -> None:
         """Do nothing."""

@@ -46,7 +46,8 @@ class EngineFigures:
     What the beats tell at a moment.
 
     :param sums: since the server began
-    :param lives: engines that have given a sign of life
+    :param restarts: engines that ended though nobody had asked them to
+    :param ended_ns: since the last of them, None if it is longer ago than the window [ns]
     :param running: units of each stage in execution
     :param waiting: requests that wait for each stage
     :param protected: requests that the scheduling policy shields
@@ -55,7 +56,8 @@ class EngineFigures:
     """
 
     sums: EngineSums = field(default_factory=EngineSums)
-    lives: int = 0
+    restarts: int = 0
+    ended_ns: int | None = None
     running: ThreeInts = (0, 0, 0)
     waiting: ThreeInts = (0, 0, 0)
     protected: int = 0
@@ -74,7 +76,8 @@ class EngineTotals:
         self._window_ns = window_ns
         self._lock = threading.Lock()
         self._epoch: int | None = None
-        self._lives = 0
+        self._restarts = 0
+        self._ended_at_ns: int | None = None
         self._ended = EngineSums()  # of lives that are over
         self._beat: Beat | None = None
         self._marks: deque[tuple[int, EngineSums]] = deque(maxlen=MAX_MARKS)
@@ -84,9 +87,15 @@ class EngineTotals:
         with self._lock:
             if epoch != self._epoch:
                 self._ended = self._sums()
-                self._epoch, self._lives = epoch, self._lives + 1
+                self._epoch = epoch
             self._beat = beat
             self._marks.append((now_ns, self._sums()))
+
+    def ended(self, now_ns: int) -> None:
+        """Take in that an engine has ended by itself."""
+        with self._lock:
+            self._restarts += 1
+            self._ended_at_ns = now_ns
 
     def _sums(self) -> EngineSums:
         return self._ended if self._beat is None else self._ended.plus(self._beat)
@@ -103,7 +112,7 @@ class EngineTotals:
             sums, beat = self._sums(), self._beat
             first_ns, first = self._marks[0] if self._marks else (now_ns, sums)
             last_ns = self._marks[-1][0] if self._marks else now_ns
-            lives = self._lives
+            restarts, ended_at_ns = self._restarts, self._ended_at_ns
         passed_ns = max(last_ns - first_ns, 1)
         vit, prefill, action = (
             min((now - then) / passed_ns, 1.0)
@@ -112,9 +121,11 @@ class EngineTotals:
         units = sums.predictions - first.predictions
         error_ns = sums.prediction_error_ns - first.prediction_error_ns
         live = beat if serves else None
+        ended_ns = None if ended_at_ns is None else now_ns - ended_at_ns
         return EngineFigures(
             sums=sums,
-            lives=lives,
+            restarts=restarts,
+            ended_ns=ended_ns if ended_ns is None or ended_ns < self._window_ns else None,
             running=live.running if live else (0, 0, 0),
             waiting=live.waiting if live else (0, 0, 0),
             protected=live.protected if live else 0,

@@ -83,6 +83,7 @@ def _server_facts(facts: FleetFacts) -> ServerFacts:
         refusals.update(held.refusals)
     return ServerFacts(
         phase=facts.server.phase,
+        ended_ns=facts.engines.ended_ns,
         slow=max(facts.server.correction),
         refusals=refusals,
         served=sum(bool(held.served) for held in facts.figures),

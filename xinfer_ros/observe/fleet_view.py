@@ -161,6 +161,10 @@ class FleetView:
         else:
             self._lanes.add(epoch, record)
 
+    def engine_ended(self, now_ns: int) -> None:
+        """Count a restart."""
+        self._engines.ended(now_ns)
+
     def mismatched(self, whys: Mapping[str, str]) -> None:
         """Take in whose observations can't reach the server, and why, by namespace."""
         for view in self._views():

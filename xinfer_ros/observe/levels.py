@@ -65,6 +65,7 @@ class ServerFacts:
     """
     What the server is judged by.
 
+    :param ended_ns: since an engine ended by itself, None if none has in the window [ns]
     :param slow: work that units hold over the calibration's, of the stage where that is most
     :param refusals: answers of the window without rows, by reason
     :param served: robots that got rows in the window
@@ -72,6 +73,7 @@ class ServerFacts:
     """
 
     phase: ServerPhase
+    ended_ns: int | None
     slow: float
     refusals: Counter[Reason]
     served: int
@@ -96,6 +98,11 @@ def judge_server(facts: ServerFacts) -> Verdict:
         return _warn('STARTING: the engine loads its model, and robots are not served yet')
     if facts.phase is ServerPhase.STOPPED:
         return _warn('STOPPED: nobody is served; activate the node')
+    if facts.ended_ns is not None:
+        return _warn(
+            f'the engine ended {facts.ended_ns / 1e9:.1f} s ago, and a new one serves; the '
+            "server's log says why"
+        )
     if facts.refusals[Reason.REJECTED_NO_SLOT]:
         return _warn('all slots are in use: raise max_robots')
     if facts.refusals[Reason.REJECTED_CAPACITY]:

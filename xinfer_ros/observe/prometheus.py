@@ -146,7 +146,7 @@ def _times(totals: TotalFigures) -> Iterator[Metric]:
 def _engine(status: FleetStatus, engines: EngineFigures) -> Iterator[Metric]:
     sums = engines.sums
     yield CounterMetricFamily(
-        'xinfer_engine_restarts', 'engines after the first', max(engines.lives - 1, 0)
+        'xinfer_engine_restarts', 'engines that ended by themselves', engines.restarts
     )
     busy_s = [busy_ns / 1e9 for busy_ns in sums.busy_ns]
     yield _counters('xinfer_lane_busy_seconds', 'time at work', 'stage', _by_stage(busy_s))
