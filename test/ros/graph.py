@@ -113,6 +113,19 @@ class Graph:
             check=False,
         )
 
+    def attended(self, *arguments: str) -> tuple[int, str]:
+        """Run ``xinfer`` to its end while the test's node spins; return code and output."""
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'xinfer_ros.cli', *arguments],
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.until(lambda: process.poll() is not None, f'{arguments} has ended')
+        output, _ = process.communicate()
+        return process.returncode, ' '.join(output.split())
+
     def until(self, condition: Callable[[], Any], what: str, within_s: float = START_S) -> None:
         """Spin the test's node until a condition holds; fail when it takes too long."""
         end_s = time.monotonic() + within_s

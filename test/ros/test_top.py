@@ -78,17 +78,8 @@ def terminal(told: Graph) -> Iterator[Terminal]:
 
 
 def test_top_shows_once_what_a_server_says(told: Graph) -> None:
-    top = subprocess.Popen(
-        [*COMMAND, '--once', '--sort', 'worst'],
-        env=told.env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    told.until(lambda: top.poll() is not None, 'top has ended')
-    output, _ = top.communicate()
-    assert top.returncode == 0, output
-    words = ' '.join(output.split())
+    ended, words = told.attended('top', '--once', '--sort', 'worst')
+    assert ended == 0, words
     assert 'READY tiny · foresight' in words
     assert f'r3: {LATE_TEXT}' in words
     assert words.index('r1 ERROR') < words.index('r3 WARN') < words.index('r0 OK')

@@ -23,21 +23,20 @@ class Monitor:
 
     def __init__(self, robots: Sequence[str]) -> None:
         self._spun = SpunNode('xinfer_monitor')
-        node = self._spun.node
         self._lock = threading.Lock()
         self._reports: dict[str, RobotReport] = {}
         self._server: Any = None
         for robot in robots:
-            node.create_subscription(
-                ExecutorState, f'/{robot}/executor_state', self._on_report, qos.CHUNK
-            )
+            topic = f'/{robot}/executor_state'
+            self._spun.listen(ExecutorState, topic, self._on_report, qos.CHUNK)
         state_topic = f'{SERVER_NAMESPACE}/server_state'
-        node.create_subscription(ServerState, state_topic, self._on_server, qos.STATE)
+        self._spun.listen(ServerState, state_topic, self._on_server, qos.STATE)
         self._spun.run()
 
     def _on_report(self, message: Any) -> None:
+        report = to_report(message)
         with self._lock:
-            self._reports[message.robot_id] = to_report(message)
+            self._reports[message.robot_id] = report
 
     def _on_server(self, message: Any) -> None:
         with self._lock:

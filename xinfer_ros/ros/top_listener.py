@@ -39,7 +39,7 @@ class TopListener:
         self._heard: Heard | None = None
         self._news = threading.Event()
         self._spun = SpunNode('xinfer_top')
-        self._spun.node.create_subscription(FleetStatusMsg, topic, self._take, qos.COMMAND)
+        self._spun.listen(FleetStatusMsg, topic, self._take, qos.COMMAND)
         self._spun.run()
 
     def _take(self, message: Any) -> None:
@@ -59,6 +59,8 @@ class TopListener:
         """Return why nothing may be heard, and what to try."""
         domain = os.environ.get('ROS_DOMAIN_ID') or '0'
         reach = os.environ.get('ROS_AUTOMATIC_DISCOVERY_RANGE') or 'SUBNET'
+        if why := self._spun.not_understood(self._topic):
+            return f'{self._topic} is not understood ({why}); is its server of another version?'
         others = self._spun.node.count_publishers(self._topic)
         if others:
             return f'{self._topic} has {others} publishers, but no message came yet'
