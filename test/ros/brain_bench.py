@@ -110,6 +110,7 @@ class BrainBench:
         self.node: NodeProcess = graph.run('brain_main', '--ros-args', *pairs)
         self._episodes = self._client(RunEpisode, '/fleet/run_episode')
         self._skills = self._client(RunSkill, '/fleet/run_skill')
+        graph.be_known('/fleet/xinfer_brain')
 
     def _client(self, kind: Any, name: str) -> ActionClient:
         return ActionClient(self._graph.node, kind, name, result_service_qos_profile=qos.RESULTS)

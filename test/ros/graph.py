@@ -14,10 +14,12 @@ from typing import Any
 import rclpy
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.srv import GetParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 START_S = 30.0
+ASK_AGAIN_S = 1.0
 
 
 class NodeProcess:
@@ -135,10 +137,30 @@ class Graph:
                 raise AssertionError(f'not within {within_s} s: {what}\n{words}'[-4000:])
             self._executor.spin_once(timeout_sec=0.05)
 
+    def be_known(self, node: str) -> None:
+        """
+        Wait until a node will answer the clients that the test's node has by now.
+
+        ROS drops the answer of a service whose client it has not matched yet. Clients are
+        announced in the order in which they are made: if the last one is answered, all are known.
+        """
+        client = self.node.create_client(GetParameters, f'{node}/get_parameters')
+        self.until(client.service_is_ready, f'{node} is there')
+        asked: list[tuple[Any, float]] = []
+
+        def is_answered() -> bool:
+            if not asked or self.now_s() - asked[-1][1] > ASK_AGAIN_S:
+                asked.append((client.call_async(GetParameters.Request()), self.now_s()))
+            return any(future.done() for future, _ in asked)
+
+        self.until(is_answered, f'{node} answers')
+        self.node.destroy_client(client)
+
     def transition(self, *numbers: int, node: str = '/fleet/xinfer_server') -> None:
         """Bring a managed node through transitions, one after the other."""
         client = self.node.create_client(ChangeState, f'{node}/change_state')
         self.until(client.service_is_ready, f'{node} is managed')
+        self.be_known(node)
         for number in numbers:
             future = client.call_async(ChangeState.Request(transition=Transition(id=number)))
             self.until(future.done, f'transition {number} ends')

@@ -32,6 +32,7 @@ class Lifecycle:
         self._graph = graph
         self._change = graph.node.create_client(ChangeState, '/r0/executor/change_state')
         self._get = graph.node.create_client(GetState, '/r0/executor/get_state')
+        graph.be_known('/r0/executor')
 
     def _ask(self, client: Any, request: Any) -> Any:
         self._graph.until(client.service_is_ready, f'{client.srv_name} is offered')
