@@ -2,15 +2,13 @@
 """Bytes that are no message: anyone on the network may publish them."""
 
 import pytest
-from observe.scripted_fleet import ScriptedFleet
 from rclpy.serialization import serialize_message
 from std_msgs.msg import String
 
 from xinfer_ros.action import RunSkill
 from xinfer_ros.errors import Reason
-from xinfer_ros.msg import ActionChunk, Budget, ExecutorState, FleetStatus, Observation
+from xinfer_ros.msg import ActionChunk, Budget, ExecutorState, Observation
 from xinfer_ros.ros import qos
-from xinfer_ros.ros.fleet_messages import from_fleet_status
 from xinfer_ros.ros.robot_port import read_by_rclpy
 
 from .brain_bench import BrainBench
@@ -71,28 +69,3 @@ def test_the_brain_node_goes_on_when_somebody_publishes_what_can_not_be_read(gra
         assert 'Traceback' not in bench.node.output
     finally:
         bench.close()
-
-
-def test_top_hears_on_and_says_what_it_can_not_understand(graph: Graph) -> None:
-    """SE-01: a status in an unknown state had ended its listening, without a word."""
-    publisher = graph.node.create_publisher(FleetStatus, '/fleet/fleet_status', 10)
-    good: list[FleetStatus] = []
-
-    def publish() -> None:
-        for data in NO_MESSAGES:
-            publisher.publish(data)
-        publisher.publish(FleetStatus(state=99))
-        for message in good:
-            publisher.publish(message)
-
-    graph.node.create_timer(0.1, publish)
-    deaf, words = graph.attended('top', '--once', '--wait', '3')
-    assert deaf == 1
-    assert '/fleet/fleet_status is not understood (99 is not a valid' in words
-    assert 'Traceback' not in words
-    stamp = graph.node.get_clock().now().to_msg()
-    good.append(from_fleet_status(ScriptedFleet(4).status(0), stamp))
-    told, words = graph.attended('top', '--once')
-    assert told == 0
-    assert 'READY' in words
-    assert 'Traceback' not in words

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from observe.scripted_fleet import LATE_TEXT, ScriptedFleet
@@ -108,3 +109,20 @@ def test_top_tells_where_it_has_listened_if_it_hears_nothing(graph: Graph) -> No
     assert f'ROS_DOMAIN_ID={graph.env["ROS_DOMAIN_ID"]}' in done.stderr
     assert 'ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST' in done.stderr
     assert 'Traceback' not in done.stderr
+
+
+def test_top_hears_on_and_says_what_it_can_not_understand(graph: Graph) -> None:
+    """SE-01: a status in an unknown state had ended its listening, without a word."""
+    publisher = graph.node.create_publisher(FleetStatus, TOPIC, 10)
+    stamp = graph.node.get_clock().now().to_msg()
+    said: list[Any] = [bytes(30), FleetStatus(state=99)]
+    graph.node.create_timer(0.1, lambda: [publisher.publish(message) for message in said])
+    terminal = Terminal(graph)
+    try:
+        words = f'Waiting: {TOPIC} is not understood (99 is not a valid'
+        graph.until(lambda: terminal.reads(words), 'it says why it waits')
+        said.append(from_fleet_status(ScriptedFleet(4).status(0), stamp))
+        graph.until(lambda: terminal.reads('order: name'), 'the fleet is shown')
+        assert 'Traceback' not in terminal.output
+    finally:
+        terminal.close()
