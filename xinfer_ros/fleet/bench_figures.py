@@ -98,7 +98,9 @@ def stage_figure(second: StageSecond, title: str) -> 'Figure':
         place, width = places[bar.stage, bar.row], bar.to_ms - bar.from_ms
         axes.barh(
             place, width, left=bar.from_ms, height=0.78,
-            color=_STAGES[bar.stage], edgecolor='white', linewidth=0.5,
+            color=_STAGES[bar.stage], edgecolor='white',
+            # an edge would hide a narrow bar, and so would rounding it to pixels
+            linewidth=0.5 if width >= MIN_LABEL_MS else 0.0, snap=False,
         )  # fmt: skip
         if width >= MIN_LABEL_MS:
             text = ','.join(map(str, bar.robots))
