@@ -114,9 +114,7 @@ def main() -> None:
     processes = ProcessGroup([server], lambda line: None)
     spun = SpunNode('server_cost')
     try:
-        spun.node.create_subscription(
-            FleetStatus, f'{SERVER_NAMESPACE}/fleet_status', statuses.append, 1
-        )
+        spun.listen(FleetStatus, f'{SERVER_NAMESPACE}/fleet_status', statuses.append, 1)
         spun.run()
         bench = subprocess.Popen(command)
         readings: list[Reading] = []

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
+from xinfer_ros.robot.session import ANSWER_TIMEOUT_NS
+
 START_S = 30.0
-ASK_AGAIN_S = 1.0
+COMMAND_S = 110.0
 
 
 class NodeProcess:
@@ -105,28 +108,19 @@ class Graph:
         return self.run('server_main', '--ros-args', *given)
 
     def command(self, *arguments: str) -> 'subprocess.CompletedProcess[str]':
-        """Run ``xinfer`` to its end on this domain."""
-        return subprocess.run(
-            [sys.executable, '-m', 'xinfer_ros.cli', *arguments],
-            env=self.env,
-            capture_output=True,
-            text=True,
-            timeout=110,
-            check=False,
-        )
-
-    def attended(self, *arguments: str) -> tuple[int, str]:
-        """Run ``xinfer`` to its end while the test's node spins; return code and output."""
-        process = subprocess.Popen(
-            [sys.executable, '-m', 'xinfer_ros.cli', *arguments],
-            env=self.env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.until(lambda: process.poll() is not None, f'{arguments} has ended')
-        output, _ = process.communicate()
-        return process.returncode, ' '.join(output.split())
+        """Run ``xinfer`` to its end on this domain, while the test's node spins."""
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(
+                subprocess.run,
+                [sys.executable, '-m', 'xinfer_ros.cli', *arguments],
+                env=self.env,
+                capture_output=True,
+                text=True,
+                timeout=COMMAND_S,
+                check=False,
+            )
+            self.until(done.done, f'xinfer {" ".join(arguments)} ends', 2 * COMMAND_S)
+        return done.result()
 
     def until(self, condition: Callable[[], Any], what: str, within_s: float = START_S) -> None:
         """Spin the test's node until a condition holds; fail when it takes too long."""
@@ -145,16 +139,25 @@ class Graph:
         announced in the order in which they are made: if the last one is answered, all are known.
         """
         client = self.node.create_client(GetParameters, f'{node}/get_parameters')
-        self.until(client.service_is_ready, f'{node} is there')
+        self.ask(client, GetParameters.Request())
+        self.node.destroy_client(client)
+
+    def ask(self, client: Any, request: Any) -> Any:
+        """
+        Return the answer to a request that may be repeated.
+
+        It is repeated after a while, as robots do, since ROS may drop the answer: ``be_known``.
+        """
+        self.until(client.service_is_ready, f'{client.srv_name} is offered')
         asked: list[tuple[Any, float]] = []
 
         def is_answered() -> bool:
-            if not asked or self.now_s() - asked[-1][1] > ASK_AGAIN_S:
-                asked.append((client.call_async(GetParameters.Request()), self.now_s()))
+            if not asked or self.now_s() - asked[-1][1] > ANSWER_TIMEOUT_NS / 1e9:
+                asked.append((client.call_async(request), self.now_s()))
             return any(future.done() for future, _ in asked)
 
-        self.until(is_answered, f'{node} answers')
-        self.node.destroy_client(client)
+        self.until(is_answered, f'{client.srv_name} answers')
+        return next(future for future, _ in asked if future.done()).result()
 
     def transition(self, *numbers: int, node: str = '/fleet/xinfer_server') -> None:
         """Bring a managed node through transitions, one after the other."""

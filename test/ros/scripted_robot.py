@@ -12,7 +12,6 @@ from xinfer_ros.engine.robots import PROTOCOL_VERSION
 from xinfer_ros.errors import Reason
 from xinfer_ros.models.registry import echo_contract
 from xinfer_ros.msg import ActionChunk, CameraFrame, CameraSpec, Observation
-from xinfer_ros.robot.session import ANSWER_TIMEOUT_NS
 from xinfer_ros.ros import qos
 from xinfer_ros.srv import RegisterRobot
 
@@ -74,23 +73,8 @@ class ScriptedRobot:
         return request
 
     def ask_to_register(self, **changes: Any) -> Any:
-        """
-        Register and return the response.
-
-        ROS drops the response of a service whose client it has not matched yet, so a robot asks
-        again after a while, as ``robot/session.py`` does.
-        """
-        self._graph.until(self._client.service_is_ready, 'the server offers its service')
-        asked: list[Any] = []
-
-        def is_answered() -> bool:
-            if not asked or self._graph.now_s() - asked[-1][1] > ANSWER_TIMEOUT_NS / 1e9:
-                future = self._client.call_async(self.registration(**changes))
-                asked.append((future, self._graph.now_s()))
-            return any(future.done() for future, _ in asked)
-
-        self._graph.until(is_answered, 'the server answers a registration')
-        response = next(future for future, _ in asked if future.done()).result()
+        """Register and return the response."""
+        response = self._graph.ask(self._client, self.registration(**changes))
         if response.reason == Reason.OK:
             self.session, self.epoch = response.session, response.epoch
         return response

@@ -35,6 +35,12 @@ async def _status(bench: Bench) -> str:
         return str((await answer.json())['upstreams'][0]['state'])
 
 
+async def _comes_back(stub: Stub, bench: Bench, loop: VirtualLoop) -> None:
+    await stub.start()
+    await loop.lives(5.0)
+    assert await _status(bench) == 'UP'
+
+
 async def _goes_down(stub: Stub, bench: Bench, loop: VirtualLoop) -> None:
     await stub.close()
     await loop.lives(2.0)
@@ -74,9 +80,7 @@ def test_probes_ask_for_no_model_that_only_an_agent_believes_in() -> None:
             with pytest.raises(openai.NotFoundError, match='no such model'):
                 await bench.agent('e1').chat.completions.create(**ASK)
             await _goes_down(stub, bench, loop)
-            await stub.start()
-            await loop.lives(5.0)
-            assert await _status(bench) == 'UP'
+            await _comes_back(stub, bench, loop)
 
     run_virtually(work)
 
@@ -93,9 +97,7 @@ def test_a_server_that_shuts_probes_out_is_up_when_it_answers() -> None:
         stub = Stub(with_key)
         async with Bench(loop, stubs=[stub]) as bench:
             await _goes_down(stub, bench, loop)
-            await stub.start()
-            await loop.lives(5.0)
-            assert await _status(bench) == 'UP'
+            await _comes_back(stub, bench, loop)
             await bench.agent('e1', api_key='key').chat.completions.create(**ASK)
 
     run_virtually(work)

@@ -2,6 +2,7 @@
 """Holds the calls of an episode until it may go on, and says so meanwhile."""
 
 import math
+from collections.abc import Callable
 
 from xinfer_ros.brain.controller import Standing
 from xinfer_ros.brain.gateway.admission import Admission
@@ -92,27 +93,31 @@ class Gate:
 
         :raises Refused: NOT_ADMITTED, BRAIN_UNAVAILABLE, or UNKNOWN_EPISODE if it has ended
         """
-        end_ns = self._clock.now_ns() + max_wait_ns
-        while True:
-            refusal = self.refusal(episode)
-            if refusal is not None:
-                raise refusal
-            if episode.was_admitted:
-                return
-            left_ns = end_ns - self._clock.now_ns()
-            if left_ns <= 0:
-                raise self.not_admitted(episode)
-            await self._bells.wait(episode, left_ns / 1e9)
+
+        def is_told() -> bool:
+            return episode.was_admitted or self.refusal(episode) is not None
+
+        await self._wait(episode, is_told, max_wait_ns)
+        refusal = self.refusal(episode)
+        if refusal is not None:
+            raise refusal
+        if not episode.was_admitted:
+            raise self.not_admitted(episode)
 
     async def admitted(self, episode: Episode, max_wait_ns: int) -> bool:
         """Wait until an episode has been admitted; False: it has waited long enough, or ended."""
-        end_ns = self._clock.now_ns() + max_wait_ns
-        while not episode.was_admitted and episode.outcome is None:
-            left_ns = end_ns - self._clock.now_ns()
-            if left_ns <= 0:
-                return False
-            await self._bells.wait(episode, left_ns / 1e9)
+
+        def is_told() -> bool:
+            return episode.was_admitted or episode.outcome is not None
+
+        await self._wait(episode, is_told, max_wait_ns)
         return episode.was_admitted
+
+    async def _wait(self, episode: Episode, is_told: Callable[[], bool], max_wait_ns: int) -> None:
+        """Wait until an episode has been told something, but no longer than this."""
+        end_ns = self._clock.now_ns() + max_wait_ns
+        while not is_told() and (left_ns := end_ns - self._clock.now_ns()) > 0:
+            await self._bells.wait(episode, left_ns / 1e9)
 
     async def open(self, episode: Episode, reply: Reply) -> None:
         """
