@@ -20,5 +20,6 @@ class ReplayConfig:
         0.0, 'where in the episode to begin, modulo its length', unit='s', low=0.0, high=86400.0
     )
     required_topics: tuple[str, ...] = setting(
-        (), 'topics that the episode must have, and that somebody must listen to before it begins'
-    )
+        (), 'topics that the episode must have, and that somebody must listen to before it '
+        'begins; what is latched on them must have arrived there, which may take some seconds'
+    )  # fmt: skip

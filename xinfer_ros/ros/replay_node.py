@@ -4,6 +4,7 @@
 import importlib
 from typing import Any
 
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import UInt32
@@ -67,7 +68,7 @@ class ReplayNode(Node):
     def play(self, now_ns: int) -> int | None:
         """Publish what is due; return when to be called next, None at the end [ns]."""
         if not self._is_heard:
-            self._is_heard = all(map(self._has_listener, self._config.required_topics))
+            self._is_heard = all(map(self._has_heard, self._config.required_topics))
             if not self._is_heard:
                 self.get_logger().info(
                     'waiting for a subscription of each of required_topics', once=True
@@ -99,9 +100,12 @@ class ReplayNode(Node):
             found[topic.name] = self.create_publisher(kind, name, profile)
         return found
 
-    def _has_listener(self, name: str) -> bool:
+    def _has_heard(self, name: str) -> bool:
+        """Return whether somebody listens to a topic, and has what was latched on it."""
         publisher = self._topic_publishers.get(f'/{name.strip("/")}')
-        return publisher is None or publisher.get_subscription_count() > 0
+        if publisher is None:
+            return True
+        return publisher.get_subscription_count() > 0 and publisher.wait_for_all_acked(Duration())
 
     def _start_over(self) -> None:
         self._episodes += 1
